@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# The modules with Go packages, the product first. flux and tools hold none of their
+# own: they are lists of programs to build, and building them is their test.
+MODULES := . controlplane test/e2e
+TOOLS   := bin/tools
+
+.PHONY: demo build test test-unit lint verify generate bench bench-onboard bench-admission clean help
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
+
+demo: build ## Build what is missing and run the example fleet once
+	./bin/tenantry up --fleet examples/fleet --once
+
+build: ## Build the program into bin/
+	@test -x bin/tenantry || echo "build bin/tenantry; the first time this takes a minute or two"
+	@go build -buildvcs=false -o bin/tenantry ./cmd/tenantry
+
+# lint vets; vetting here too would have Kubernetes itself vetted as a dependency.
+test: ## Run every test of every module
+	@for m in $(MODULES); do \
+		echo "== test $$m"; \
+		(cd $$m && go test -vet=off -timeout 60m -p 1 ./...) || exit 1; \
+	done
+
+test-unit: ## Run the tests that need no API server
+	go test -short ./...
+
+lint: $(TOOLS)/golangci-lint ## Check style and likely mistakes
+	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "gofmt would change these files"; exit 1; }
+	@for m in $(MODULES); do echo "== lint $$m"; (cd $$m && $(CURDIR)/$(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
+
+generate: $(TOOLS)/controller-gen ## Write what is generated
+	$(TOOLS)/controller-gen object:headerFile=tools/boilerplate.go.txt crd paths=./api/... output:crd:dir=config/crd
+	go run ./hack/bundle
+	go build -buildvcs=false -o bin/tenantry ./cmd/tenantry
+	./bin/tenantry install --export --part walls > examples/fleet/infrastructure/tenantry/walls/walls.yaml
+	./bin/tenantry install --export --part grants > examples/fleet/infrastructure/tenantry/grants/grants.yaml
+	go run ./hack/reference
+
+verify: ## See that what is generated is up to date
+	@state() { git status --porcelain; git diff | sha256sum; }; before=$$(state); \
+	$(MAKE) --no-print-directory generate >/dev/null && after=$$(state); \
+	if [ "$$before" != "$$after" ]; then git --no-pager diff --stat; echo "generated files were out of date: commit what make generate wrote"; exit 1; fi
+
+bench: bench-onboard bench-admission ## Run every benchmark
+
+bench-onboard: build ## Tenants from apply to Ready, against raw writes
+	cd test/e2e && go build -buildvcs=false -o ../../bin/bench ./bench
+	./bin/bench onboard
+
+bench-admission: build ## A write in a tenant's namespace, against a plain one
+	cd test/e2e && go build -buildvcs=false -o ../../bin/bench ./bench
+	./bin/bench admission
+
+$(TOOLS)/%: tools/go.mod tools/go.sum
+	@mkdir -p $(TOOLS)
+	@echo "build $*"
+	@cd tools && go build -buildvcs=false -o ../$@ $$(go list -f '{{.ImportPath}}' tool | grep "/$*$$")
+
+clean: ## Remove what was built here
+	rm -rf bin

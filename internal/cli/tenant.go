@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tenantry/tenantry/api/v1alpha1"
+)
+
+func newTenant(s Streams) *cobra.Command {
+	c := group("tenant", "Look at, export and delete tenants")
+	c.Aliases = []string{"tenants", "tn"}
+	flags := addKubeFlags(c)
+	c.AddCommand(
+		newTenantList(s, flags), newTenantGet(s, flags), newTenantDescribe(s, flags),
+		newTenantDelete(s, flags), newTenantExport(s, flags),
+	)
+	return c
+}
+
+// getTenant reads one tenant and says in a person's words why it can't.
+func getTenant(ctx context.Context, c client.Client, name string) (*v1alpha1.Tenant, error) {
+	t := &v1alpha1.Tenant{}
+	return t, explain(c.Get(ctx, client.ObjectKey{Name: name}, t), name)
+}
+
+func explain(err error, name string) error {
+	switch {
+	case err == nil:
+		return nil
+	case meta.IsNoMatchError(err):
+		return fmt.Errorf("this cluster has no Tenant API: install it with `tenantry install`")
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("there is no tenant %s; `tenantry tenant list` shows those there are", name)
+	default:
+		return err
+	}
+}
+
+// completeTenants offers the names of the cluster's tenants to the shell.
+func completeTenants(flags kubeFlags) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		c, err := flags.client()
+		if err != nil || len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		list := &v1alpha1.TenantList{}
+		if err := c.List(cmd.Context(), list); err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var names []string
+		for _, t := range list.Items {
+			if strings.HasPrefix(t.Name, prefix) {
+				names = append(names, t.Name)
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/tenantry/tenantry/api/v1alpha1"
+	"github.com/tenantry/tenantry/internal/compile"
+)
+
+func newTenantExport(s Streams, flags kubeFlags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "export FILE|NAME",
+		Short: "Print every object that a tenant compiles to",
+		Long: "Prints the very objects that the controller writes, in the order in which it writes them. From a\n" +
+			"FILE (or - for standard input) no cluster is needed; by NAME the cluster's Tenant is compiled with\n" +
+			"the namespaces that it has there.",
+		Example: "  tenantry tenant export tenants/base/oil/tenant.yaml\n  tenantry tenant export oil",
+		Args:    cobra.ExactArgs(1), ValidArgsFunction: completeTenants(flags),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if isFile(args[0]) {
+				tenants, err := readTenants(s.In, args[0])
+				if err != nil {
+					return err
+				}
+				for _, t := range tenants {
+					if err := exportTenant(s.Out, t, compile.Facts{}); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			c, err := flags.client()
+			if err != nil {
+				return err
+			}
+			t, err := getTenant(cmd.Context(), c, args[0])
+			if err != nil {
+				return err
+			}
+			facts, err := liveFacts(cmd.Context(), c, t.Name)
+			if err != nil {
+				return err
+			}
+			return exportTenant(s.Out, t, facts)
+		},
+	}
+}
+
+func isFile(arg string) bool {
+	if arg == "-" || strings.ContainsAny(arg, "/\\") || strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml") {
+		return true
+	}
+	info, err := os.Stat(arg)
+	return err == nil && !info.IsDir()
+}
+
+func exportTenant(w io.Writer, t *v1alpha1.Tenant, facts compile.Facts) error {
+	objects := compile.Tenant(t, facts).Objects()
+	if p := compile.Provisioners(compile.Shard(t.Name), []*v1alpha1.Tenant{t}); p != nil {
+		objects = append(objects, p)
+	}
+	return printYAML(w, objects)
+}
+
+// readTenants reads the Tenants of a file, strictly: an export of half of what was
+// meant is worse than none.
+func readTenants(in io.Reader, path string) ([]*v1alpha1.Tenant, error) {
+	content, err := readInput(in, path)
+	if err != nil {
+		return nil, err
+	}
+	var tenants []*v1alpha1.Tenant
+	reader := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
+	line := 1
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", path, line, err)
+		}
+		start := line
+		line += bytes.Count(document, []byte("\n")) + 1
+		kind := metav1.TypeMeta{}
+		if err := sigsyaml.Unmarshal(document, &kind); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", path, start, err)
+		}
+		if kind.Kind != "Tenant" || kind.APIVersion != v1alpha1.GroupVersion.String() {
+			continue
+		}
+		t := &v1alpha1.Tenant{}
+		if err := sigsyaml.UnmarshalStrict(document, t); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", path, start, err)
+		}
+		if t.Name == "" {
+			return nil, fmt.Errorf("%s:%d: the Tenant has no metadata.name", path, start)
+		}
+		tenants = append(tenants, t)
+	}
+	if len(tenants) == 0 {
+		return nil, fmt.Errorf("%s holds no Tenant (%s, kind Tenant)", path, v1alpha1.GroupVersion)
+	}
+	return tenants, nil
+}
+
+func readInput(in io.Reader, path string) ([]byte, error) {
+	if path == "-" {
+		return io.ReadAll(in)
+	}
+	return os.ReadFile(path)
+}
+
+// liveFacts are the facts that the controller would compile with.
+func liveFacts(ctx context.Context, c client.Client, tenant string) (compile.Facts, error) {
+	var facts compile.Facts
+	namespaces := &corev1.NamespaceList{}
+	if err := c.List(ctx, namespaces, client.MatchingLabels{v1alpha1.TenantLabel: tenant}); err != nil {
+		return facts, err
+	}
+	bindings := &rbacv1.RoleBindingList{}
+	if err := c.List(ctx, bindings, client.MatchingLabels(compile.ManagedLabels(tenant))); err != nil {
+		return facts, err
+	}
+	for i := range namespaces.Items {
+		ns := &namespaces.Items[i]
+		if compile.System(ns.Name) {
+			continue
+		}
+		facts.Namespaces = append(facts.Namespaces, compile.Observe(ns, slices.ContainsFunc(bindings.Items, func(b rbacv1.RoleBinding) bool {
+			return b.Namespace == ns.Name && b.Name == compile.RoleAdmin
+		})))
+	}
+	return facts, nil
+}
