@@ -62,3 +62,63 @@ const (
 	// VerbRunAs, in a tenant namespace, lets its holder name that namespace's tenant account in Flux objects.
 	VerbRunAs = "run-as"
 )
+
+// Annotations of a tenant's namespaces that hold what its Tenant allows, as lists
+// separated by commas. Admission policies read them; absent means nothing but the
+// safe choice.
+const (
+	// NamespacesAnnotation lists the tenant's namespaces whose names don't begin with its own.
+	NamespacesAnnotation = Group + "/namespaces"
+	// ExceptedAnnotation lists rules that do not deny for this tenant.
+	ExceptedAnnotation = Group + "/excepted"
+	// AuditedAnnotation lists rules that warn instead. AuditLabel marks namespaces that have any.
+	AuditedAnnotation = Group + "/audited"
+	AuditLabel        = Group + "/audit"
+
+	// SourcesAnnotation lists URLs and URL prefixes of spec.sources.allow and spec.syncs.
+	SourcesAnnotation = Group + "/sources"
+	// BucketsAnnotation lists spec.sources.buckets, each as provider|endpoint|region|name.
+	BucketsAnnotation = Group + "/buckets"
+	// VerifyAnnotation lists the Secrets whose keys may verify sources; "*" means any.
+	VerifyAnnotation = Group + "/verify"
+	// AddressesAnnotation lists spec.allow.addresses.
+	AddressesAnnotation = Group + "/addresses"
+	// KubeConfigsAnnotation lists spec.allow.kubeConfigs.
+	KubeConfigsAnnotation = Group + "/kubeconfigs"
+	// AccountsAnnotation lists spec.allow.accounts.
+	AccountsAnnotation = Group + "/accounts"
+
+	// DomainsAnnotation lists spec.domains, without those that are another tenant's.
+	DomainsAnnotation = Group + "/domains"
+	// ServiceTypesAnnotation lists spec.allow.serviceTypes.
+	ServiceTypesAnnotation = Group + "/service-types"
+	// NetworkAnnotation is spec.network.mode.
+	NetworkAnnotation = Group + "/network"
+	// IngressClassesAnnotation and its siblings list names of classes; an unset list
+	// of the Tenant is the cluster's default class, where there is one.
+	IngressClassesAnnotation          = Group + "/ingress-classes"
+	GatewayClassesAnnotation          = Group + "/gateway-classes"
+	GatewaysAnnotation                = Group + "/gateways"
+	StorageClassesAnnotation          = Group + "/storage-classes"
+	VolumeAttributesClassesAnnotation = Group + "/volume-attributes-classes"
+	SnapshotClassesAnnotation         = Group + "/snapshot-classes"
+	PriorityClassesAnnotation         = Group + "/priority-classes"
+	RuntimeClassesAnnotation          = Group + "/runtime-classes"
+	DeviceClassesAnnotation           = Group + "/device-classes"
+
+	// RegistriesAnnotation lists spec.allow.registries; absent means any.
+	RegistriesAnnotation = Group + "/registries"
+	// PullPoliciesAnnotation lists spec.allow.pullPolicies; absent means any.
+	PullPoliciesAnnotation = Group + "/pull-policies"
+	// TolerationsAnnotation and NodeSelectorsAnnotation list key=value pairs and, for
+	// tolerations, keys.
+	TolerationsAnnotation   = Group + "/tolerations"
+	NodeSelectorsAnnotation = Group + "/node-selectors"
+
+	// SecretStoresAnnotation lists the ClusterSecretStores of spec.secrets.stores.
+	SecretStoresAnnotation = Group + "/secret-stores"
+	// SecretPrefixesAnnotation lists what keys in those stores begin with.
+	SecretPrefixesAnnotation = Group + "/secret-prefixes"
+	// SecretProvidersAnnotation lists the providers that SecretStores of the tenant may use.
+	SecretProvidersAnnotation = Group + "/secret-providers"
+)

@@ -92,6 +92,35 @@ type TenantSpec struct {
 	// +optional
 	Network NetworkSpec `json:"network,omitempty,omitzero"`
 
+	// sources says from where the tenant's own Flux sources may fetch.
+	// +optional
+	Sources SourcesSpec `json:"sources,omitempty,omitzero"`
+
+	// domains are the tenant's: hosts of its Ingresses, routes and Gateways are one of
+	// them or below one. Two tenants have none in common. Default: none.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.all(d, d.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)+$'))",message="a domain is two or more lower-case labels, as oil.example.com, without a wildcard: hosts below it are included"
+	Domains []string `json:"domains,omitempty"`
+
+	// allow is what the tenant's applications may use beyond the safe defaults.
+	// +optional
+	Allow AllowSpec `json:"allow,omitempty,omitzero"`
+
+	// secrets says what the tenant may reach through External Secrets.
+	// +optional
+	Secrets SecretsSpec `json:"secrets,omitempty,omitzero"`
+
+	// exceptions let this tenant do what a rule denies everyone else. Rules that keep
+	// tenants apart know none.
+	// +optional
+	// +listType=map
+	// +listMapKey=rule
+	// +kubebuilder:validation:MaxItems=32
+	Exceptions []Exception `json:"exceptions,omitempty"`
+
 	// cordoned freezes the tenant: nobody of it writes, no new namespace, syncs
 	// suspended. What runs keeps running and can be looked at.
 	// +optional
@@ -306,6 +335,12 @@ type TenantStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	Syncs []SyncStatus `json:"syncs,omitempty"`
+
+	// refusals are what policies don't let through of what Flux applies for the tenant
+	// or of Pods that its workloads ask for, the newest first, ten at most.
+	// +optional
+	// +listType=atomic
+	Refusals []Refusal `json:"refusals,omitempty"`
 }
 
 // NamespaceOrigin says how a namespace came to be.

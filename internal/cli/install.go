@@ -17,6 +17,7 @@ import (
 func newInstall(s Streams) *cobra.Command {
 	var export, dryRun, noStamp bool
 	var part string
+	var audit []string
 	c := &cobra.Command{
 		Use:   "install",
 		Short: "Put the Tenant API, roles and policies onto a cluster",
@@ -30,9 +31,10 @@ func newInstall(s Streams) *cobra.Command {
 	c.Flags().StringVar(&part, "part", "all", "with --export: walls, grants or all; apply walls first")
 	c.Flags().BoolVar(&noStamp, "no-stamp", false, "with --export: leave out the MutatingAdmissionPolicy, for Kubernetes before 1.36")
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "have the API server check every object and keep none")
+	c.Flags().StringSliceVar(&audit, "audit", nil, "rules (policy/rule) that warn, and go to the audit log, instead of denying; say it at every install")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if export {
-			set, err := install.Objects(!noStamp)
+			set, err := install.Objects(install.Options{Stamp: !noStamp, Audit: audit})
 			if err != nil {
 				return err
 			}
@@ -51,7 +53,7 @@ func newInstall(s Streams) *cobra.Command {
 			return err
 		}
 		end := newProgress(s.Err).Begin("install Tenantry on " + cfg.Host)
-		set, err := installer.Install(cmd.Context(), dryRun)
+		set, err := installer.Install(cmd.Context(), dryRun, audit...)
 		end(err)
 		if err != nil {
 			return err

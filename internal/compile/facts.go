@@ -17,6 +17,17 @@ import (
 type Facts struct {
 	// Namespaces that carry the tenant's label, in any order.
 	Namespaces []Namespace
+	// Defaults are the cluster's default classes.
+	Defaults Defaults
+	// TakenDomains are domains of the tenant that another tenant has already.
+	TakenDomains []string
+	// Now decides whether an exception has ended.
+	Now time.Time
+}
+
+// Defaults are names of classes that the cluster gives to what names none.
+type Defaults struct {
+	Ingress, Storage, Priority []string
 }
 
 // Namespace is an existing namespace that carries the tenant's label.

@@ -14,19 +14,23 @@ import (
 const enforceLabel = "pod-security.kubernetes.io/enforce"
 
 // namespace carries the data that the admission policies read, so it is written
-// before anything else in it. One that the tenant or an admin made is stamped and
+// before anything else in it, and marked when audited rules are to be looked at. One that the tenant or an admin made is stamped and
 // not marked as managed: its maker may delete it.
-func namespace(t *v1alpha1.Tenant, ns v1alpha1.NamespaceStatus) *Object {
+func namespace(t *v1alpha1.Tenant, ns v1alpha1.NamespaceStatus, data map[string]string) *Object {
 	labels := map[string]string{}
-	var annotations map[string]string
+	annotations := map[string]string{}
 	switch ns.Origin {
 	case v1alpha1.OriginHome, v1alpha1.OriginDeclared:
 		maps.Copy(labels, ManagedLabels(t.Name))
 	case v1alpha1.OriginSelfService:
 		if self := t.Spec.Namespaces.SelfService; self != nil {
 			maps.Copy(labels, self.Labels)
-			annotations = maps.Clone(self.Annotations)
+			maps.Copy(annotations, self.Annotations)
 		}
+	}
+	maps.Copy(annotations, data)
+	if data[v1alpha1.AuditedAnnotation] != "" {
+		labels[v1alpha1.AuditLabel] = "true"
 	}
 	labels[v1alpha1.TenantLabel] = t.Name
 	labels[v1alpha1.FluxTenantLabel] = t.Name

@@ -16,7 +16,7 @@ const isolateName = "tenantry-isolate"
 // network is the isolating policy, unless the tenant is open, and the tenant's own.
 func network(t *v1alpha1.Tenant, namespace string) []*Object {
 	var all []*Object
-	if t.Spec.Network.Mode != v1alpha1.NetworkOpen {
+	if networkMode(t) != v1alpha1.NetworkOpen {
 		all = append(all, networkPolicy(t, namespace, isolateName, isolate(t.Name)))
 	}
 	for _, p := range t.Spec.Network.Policies {

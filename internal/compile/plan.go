@@ -43,11 +43,12 @@ func (p Plan) Objects() []*Object {
 // Tenant compiles a Tenant.
 func Tenant(t *v1alpha1.Tenant, facts Facts) Plan {
 	census := count(t, facts)
+	data := dataOf(t, census.namespaces, facts)
 	plan := Plan{Released: census.released, Syncs: syncs(t)}
 	for _, ns := range census.namespaces {
 		p := NamespacePlan{NamespaceStatus: ns}
 		if ns.State == v1alpha1.NamespacePending || ns.State == v1alpha1.NamespaceActive {
-			p.Guards = guards(t, ns)
+			p.Guards = guards(t, ns, data)
 			p.Grants = grants(t, ns, census.mayGrow)
 		}
 		plan.Namespaces = append(plan.Namespaces, p)
@@ -56,8 +57,8 @@ func Tenant(t *v1alpha1.Tenant, facts Facts) Plan {
 }
 
 // guards are the objects that bound a namespace, the Namespace itself first.
-func guards(t *v1alpha1.Tenant, ns v1alpha1.NamespaceStatus) []*Object {
-	all := []*Object{namespace(t, ns), account(t, ns.Name)}
+func guards(t *v1alpha1.Tenant, ns v1alpha1.NamespaceStatus, data map[string]string) []*Object {
+	all := []*Object{namespace(t, ns, data), account(t, ns.Name)}
 	if q := quota(t, ns.Name); q != nil {
 		all = append(all, q)
 	}

@@ -4,15 +4,13 @@ package install
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -23,14 +21,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tenantry/tenantry/api/v1alpha1"
-	"github.com/tenantry/tenantry/internal/compile"
 	"github.com/tenantry/tenantry/internal/kube"
 	"github.com/tenantry/tenantry/internal/policy"
 )
 
 // Installer writes the constant objects with the rights of its configuration.
 type Installer struct {
-	config *rest.Config
 	client client.Client
 }
 
@@ -40,45 +36,67 @@ func New(cfg *rest.Config) (*Installer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Installer{config: cfg, client: c}, nil
+	return &Installer{client: c}, nil
 }
 
 // Set is what this cluster gets.
-func (i *Installer) Set() (Set, error) {
+func (i *Installer) Set(audit ...string) (Set, error) {
 	_, err := i.client.RESTMapper().RESTMapping(policy.Stamp().GroupVersionKind().GroupKind(), policy.Stamp().GroupVersionKind().Version)
 	if err != nil && !meta.IsNoMatchError(err) {
 		return Set{}, fmt.Errorf("ask the API server what it serves: %w", err)
 	}
-	return Objects(err == nil)
+	return Objects(Options{Stamp: err == nil, Audit: audit})
 }
 
-// Install writes walls, sees that they hold, and then writes grants. With dryRun the
-// API server checks every object and keeps none.
-func (i *Installer) Install(ctx context.Context, dryRun bool) (Set, error) {
-	set, err := i.Set()
+// Install writes walls, sees that they hold, and then writes grants. Rules in audit
+// warn instead of denying. With dryRun the API server checks every object and keeps none.
+func (i *Installer) Install(ctx context.Context, dryRun bool, audit ...string) (Set, error) {
+	set, err := i.Set(audit...)
 	if err != nil {
 		return set, err
 	}
-	var opts []client.ApplyOption
-	if dryRun {
-		opts = append(opts, client.DryRunAll)
-	}
-	if err := i.apply(ctx, set.Walls, opts...); err != nil {
-		return set, err
-	}
-	if !dryRun {
-		if err := i.Canary(ctx); err != nil {
-			return set, err
-		}
-	}
 	if dryRun {
 		// The account's namespace is not there to be written into.
-		return set, i.apply(ctx, clusterScoped(set.Grants), opts...)
+		return set, i.apply(ctx, append(set.Walls, clusterScoped(set.Grants)...), client.DryRunAll)
+	}
+	if err := i.apply(ctx, set.Walls); err != nil {
+		return set, err
+	}
+	if err := i.canary(ctx, set.digest); err != nil {
+		return set, err
+	}
+	if err := i.retire(ctx, set); err != nil {
+		return set, err
 	}
 	if err := i.apply(ctx, set.Grants); err != nil {
 		return set, err
 	}
 	return set, i.established(ctx)
+}
+
+// retire removes policies of another version, now that this one's stand.
+func (i *Installer) retire(ctx context.Context, set Set) error {
+	for _, kind := range []string{"ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"} {
+		keep := map[string]bool{}
+		for _, o := range set.Walls {
+			if o.GetKind() == kind {
+				keep[o.GetName()] = true
+			}
+		}
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(admissionv1.SchemeGroupVersion.WithKind(kind + "List"))
+		if err := i.client.List(ctx, list, client.MatchingLabels(policy.Labels())); err != nil {
+			return err
+		}
+		for n := range list.Items {
+			if o := &list.Items[n]; !keep[o.Name] {
+				if err := i.client.Delete(ctx, o); client.IgnoreNotFound(err) != nil {
+					return fmt.Errorf("retire %s %s: %w", kind, o.Name, err)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 func (i *Installer) apply(ctx context.Context, objects []*unstructured.Unstructured, opts ...client.ApplyOption) error {
@@ -117,57 +135,24 @@ func (i *Installer) established(ctx context.Context) error {
 	})
 }
 
-var (
-	// errNoWall says that the canary was not seen refused.
-	errNoWall = errors.New("the policies were not seen to hold")
-	errNone   = errors.New("let through")
-)
+// errNoWall says that the canary was not seen refused.
+var errNoWall = errors.New("the policies were not seen to hold")
 
-func orNone(err error) error {
-	if err == nil {
-		return errNone
-	}
-	return err
-}
-
-// Canary waits until a request that the policies must refuse is refused. It is made
-// by dry run as an identity made up for it, which for that moment may provision.
-func (i *Installer) Canary(ctx context.Context) error {
-	random := make([]byte, 8)
-	if _, err := rand.Read(random); err != nil {
-		return err
-	}
-	name := "tenantry:canary-" + hex.EncodeToString(random)
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: policy.Labels()},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: compile.RoleProvisioner},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}},
-	}
-	if err := i.client.Create(ctx, binding, client.FieldOwner(v1alpha1.FieldManager)); err != nil {
-		return fmt.Errorf("bind the canary: %w", err)
-	}
-	defer func() {
-		// The identity exists nowhere else; still, leave nothing.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-		defer cancel()
-		_ = i.client.Delete(ctx, binding)
-	}()
-	canary, err := kube.NewClient(kube.As(i.config, name))
-	if err != nil {
-		return err
-	}
+// canary waits until the API server refuses, by dry run, what the policy written last
+// refuses to everyone. With several API servers it asks the one that it reaches.
+func (i *Installer) canary(ctx context.Context, digest string) error {
 	var last error
-	err = poll(ctx, "the policies refuse a request that they must refuse", func(ctx context.Context) (bool, error) {
-		last = canary.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "tenantry-canary-"}}, client.DryRunAll)
-		if apierrors.IsForbidden(last) && strings.Contains(last.Error(), "cannot impersonate") {
-			return false, fmt.Errorf("%w; to try the walls, the installer needs the verb impersonate on users", last)
-		}
-		return apierrors.IsForbidden(last) && strings.Contains(last.Error(), "[namespaces/in-a-tenant]"), nil
+	err := poll(ctx, "the policies refuse a request that they must refuse", func(ctx context.Context) (bool, error) {
+		last = i.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: policy.CanaryPrefix}}, client.DryRunAll)
+		return apierrors.IsForbidden(last) && strings.Contains(last.Error(), "/"+digest+"]"), nil
 	})
-	if err != nil {
-		return fmt.Errorf("%w: %w (the last answer was: %w)", errNoWall, err, orNone(last))
+	if err == nil {
+		return nil
 	}
-	return nil
+	if last == nil {
+		last = errors.New("let through")
+	}
+	return fmt.Errorf("%w: %w (the last answer was: %w)", errNoWall, err, last)
 }
 
 const patience = 60 * time.Second

@@ -24,15 +24,33 @@ type Set struct {
 	Walls []*unstructured.Unstructured
 	// Grants are bindings and the controller's account.
 	Grants []*unstructured.Unstructured
+	// digest of the policies, as their canary tells it.
+	digest string
 }
 
 // All are the walls, then the grants.
 func (s Set) All() []*unstructured.Unstructured { return slices.Concat(s.Walls, s.Grants) }
 
-// Objects are the constant objects of this version of Tenantry. Clusters before 1.36
-// have no mutating policies; stamp says whether to include ours.
-func Objects(stamp bool) (Set, error) {
+// Options choose among the constant objects.
+type Options struct {
+	// Stamp includes the mutating policy, which clusters before 1.36 don't know.
+	Stamp bool
+	// Audit names rules that warn, on the whole cluster, instead of denying.
+	Audit []string
+}
+
+// Objects are the constant objects of this version of Tenantry.
+func Objects(opts Options) (Set, error) {
 	var set Set
+	for _, name := range opts.Audit {
+		p, _, ok := policy.Find(name)
+		if !ok {
+			return set, fmt.Errorf("there is no rule %s; docs/reference/policies lists them", name)
+		}
+		if p.Firm {
+			return set, fmt.Errorf("rule %s keeps tenants apart and always denies", name)
+		}
+	}
 	paths, err := fs.Glob(config.Files, "*/*.yaml")
 	if err != nil {
 		return set, err
@@ -51,15 +69,18 @@ func Objects(stamp bool) (Set, error) {
 			}
 		}
 	}
-	var policies []*unstructured.Unstructured
-	for _, p := range policy.All() {
-		policies = append(policies, object(p.Object()), object(p.Binding()))
+	policies := policy.Objects(opts.Audit...)
+	canary, binding, digest := policy.Canary(policies)
+	set.digest = digest
+	if opts.Stamp {
+		policies = append(policies, policy.Stamp(), policy.StampBinding())
 	}
-	if stamp {
-		policies = append(policies, object(policy.Stamp()), object(policy.StampBinding()))
+	var walls []*unstructured.Unstructured
+	for _, o := range append(policies, canary, binding) {
+		walls = append(walls, object(o))
 	}
 	// Policies before roles: a binding that was left behind comes alive with its role.
-	set.Walls = append(policies, set.Walls...)
+	set.Walls = append(walls, set.Walls...)
 	return set, nil
 }
 

@@ -40,6 +40,9 @@ type ControlPlaneOptions struct {
 	Controllers bool
 	// Nodes runs kube-scheduler and kwok with one node, so that Pods become Ready.
 	Nodes bool
+	// FeatureGates of kube-apiserver, as its flag has them, for tests of what is off by
+	// default.
+	FeatureGates string
 }
 
 // startControlPlane starts the parts and returns once the API server is ready.
@@ -57,7 +60,7 @@ func startControlPlane(ctx context.Context, dir string, helpers Helpers, sup *su
 	if err := cp.startEtcd(ports[0], ports[1]); err != nil {
 		return nil, err
 	}
-	if err := cp.startAPIServer(ports[0], ports[2]); err != nil {
+	if err := cp.startAPIServer(ports[0], ports[2], opts.FeatureGates); err != nil {
 		return nil, err
 	}
 	if _, err := cp.Kubeconfig("admin", "", "tenantry:local-admin", "system:masters"); err != nil {
@@ -105,7 +108,7 @@ func (cp *ControlPlane) startEtcd(client, peer int) error {
 	})
 }
 
-func (cp *ControlPlane) startAPIServer(etcdPort, port int) error {
+func (cp *ControlPlane) startAPIServer(etcdPort, port int, featureGates string) error {
 	serving, err := cp.ca.server("apiserver", "127.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
 	if err != nil {
 		return err
@@ -139,6 +142,7 @@ func (cp *ControlPlane) startAPIServer(etcdPort, port int) error {
 			"--service-account-key-file=" + cp.path("pki", "service-accounts.key"),
 			"--service-account-signing-key-file=" + cp.path("pki", "service-accounts.key"),
 			"--service-cluster-ip-range=" + serviceRange, "--allow-privileged=true", "--profiling=false",
+			"--feature-gates=" + featureGates,
 		},
 	})
 }

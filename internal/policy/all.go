@@ -2,7 +2,15 @@
 
 package policy
 
-// All is the whole set, in the order of installing.
+import "slices"
+
+// All is the whole set, in the order of installing. It is the same whatever tenants
+// there are.
 func All() []Policy {
-	return append([]Policy{Namespaces, Managed, Cordon, Bindings, Roles}, Flux...)
+	return slices.Concat(
+		[]Policy{Namespaces, Managed, Cordon, Bindings, Roles, Tokens},
+		Flux, Sources,
+		Workloads, Devices, []Policy{Secrets},
+		Traffic, Storage, ExternalSecrets,
+	)
 }

@@ -2,16 +2,28 @@
 
 package policy
 
-// Bindings keeps ownership and the names of our own bindings with the Tenant.
-// Escalation is RBAC's to refuse; but an owner holds what it owns by, and could hand
-// it on where nobody would look for it.
+import "github.com/tenantry/tenantry/api/v1alpha1"
+
+// Bindings keeps ownership and the names of our own bindings with the Tenant, and what
+// a tenant gives away among people and its own accounts. Escalation is RBAC's to
+// refuse; but an owner holds what it owns by, and could hand it on where nobody would
+// look for it.
 var Bindings = Policy{
 	Name: "bindings",
-	Why:  "Who owns a tenant is said in its Tenant: no binding of a tenant's own hands it on, or stands in the place of one that Tenantry makes.",
+	Why:  "Who owns a tenant is said in its Tenant: no binding of a tenant's own hands it on, stands in the place of one that Tenantry makes, or lets in accounts from elsewhere.",
 	Match: []Match{{
 		Group: "rbac.authorization.k8s.io", Resources: []string{"rolebindings"}, Operations: write,
 	}},
-	Tenants: true,
+	Tenants: true, Firm: true,
+	Variables: []Variable{
+		tenantVariable, namespacesVariable,
+		list("accounts", v1alpha1.AccountsAnnotation),
+		{"strangers", `object.?subjects.orValue([]).filter(s, ` +
+			`s.kind == 'ServiceAccount' ? !(` + within("s.?namespace.orValue('')") + ` || (s.?namespace.orValue('') + '/' + s.name) in variables.accounts)` +
+			` : s.kind == 'Group' && s.name.startsWith('system:serviceaccounts:') ? !` + within("s.name.substring(23)") +
+			` : s.kind == 'User' && s.name.startsWith('system:serviceaccount:') && s.name.split(':').size() == 4 ? !(` + within("s.name.split(':')[2]") + ` || (s.name.split(':')[2] + '/' + s.name.split(':')[3]) in variables.accounts)` +
+			` : s.name.startsWith('system:'))`},
+	},
 	Rules: []Rule{
 		{
 			ID:      "name",
@@ -23,6 +35,12 @@ var Bindings = Policy{
 			CEL:     `!object.roleRef.name.startsWith('tenantry:') || object.roleRef.name in ['tenantry:admin', 'tenantry:edit', 'tenantry:view']`,
 			Message: `object.roleRef.name + ' is not handed on by a binding: ask a platform admin to change the owners of the Tenant'`,
 		},
+		{
+			ID:      "subjects",
+			CEL:     `variables.strangers.size() == 0`,
+			Message: `'RoleBinding ' + object.metadata.name + ' lets in ' + variables.strangers.map(s, s.kind + ' ' + s.?namespace.orValue('') + (has(s.namespace) ? '/' : '') + s.name).join(', ') + ', which is not of tenant ' + variables.tenant + ': bind people, groups of people or accounts of the tenant, or ask a platform admin to add the account to spec.allow.accounts of the Tenant'`,
+			Allow:   "spec.allow.accounts",
+		},
 	},
 }
 
@@ -33,7 +51,7 @@ var Roles = Policy{
 	Match: []Match{{
 		Group: "rbac.authorization.k8s.io", Resources: []string{"roles"}, Operations: write,
 	}},
-	Tenants: true,
+	Tenants: true, Firm: true,
 	Rules: []Rule{{
 		ID:      "verbs",
 		CEL:     `object.?rules.orValue([]).all(r, r.?apiGroups.orValue([]).all(g, g != 'tenantry.dev' && g != '*'))`,

@@ -2,7 +2,11 @@
 
 package policy
 
-import "github.com/tenantry/tenantry/api/v1alpha1"
+import (
+	"slices"
+
+	"github.com/tenantry/tenantry/api/v1alpha1"
+)
 
 // Cordon freezes the namespaces of a cordoned tenant, whatever bindings its people
 // made for themselves before. What the cluster and the platform's own controllers do
@@ -11,17 +15,13 @@ var Cordon = Policy{
 	Name:    "cordon",
 	Why:     "Nobody of a cordoned tenant changes anything in its namespaces; while a tenant is off-boarded only its accounts do, to prune.",
 	Match:   []Match{{Group: "*", Resources: []string{"*/*"}, Operations: writeDelete, Namespaced: true}},
+	Firm:    true,
 	Except:  chatter,
 	Tenants: true,
 	Label:   v1alpha1.CordonLabel,
-	When:    []Condition{{"not-flux", `!` + may(v1alpha1.VerbReconcile)}},
-	Variables: []Variable{
-		tenantVariable,
-		{"user", `request.userInfo.username`},
-		{"account", `'system:serviceaccount:'`},
-		{"ofTenant", `!variables.user.startsWith('system:') || [variables.tenant + ':', variables.tenant + '-', request.namespace + ':'].exists(p, variables.user.startsWith(variables.account + p))`},
-		{"prunes", `namespaceObject.metadata.labels[?'tenantry.dev/cordoned'].orValue('') == 'offboarding' && variables.user.startsWith(variables.account) && variables.user.endsWith(':' + variables.tenant)`},
-	},
+	When:    []Condition{notFlux},
+	Variables: append(slices.Clone(requester),
+		Variable{"prunes", `namespaceObject.metadata.labels[?'tenantry.dev/cordoned'].orValue('') == 'offboarding' && variables.home != '' && variables.user.endsWith(':' + variables.tenant)`}),
 	Rules: []Rule{{
 		ID:      "frozen",
 		CEL:     `!variables.ofTenant || variables.prunes`,

@@ -4,6 +4,7 @@ package policy_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,7 +20,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testkit.Main(m, testkit.Options{Flux: true, ControlPlaneOptions: local.ControlPlaneOptions{Controllers: true}})
+	testkit.Main(m, testkit.Options{Flux: true, ControlPlaneOptions: local.ControlPlaneOptions{
+		Controllers:  true,
+		FeatureGates: "CrossNamespaceVolumeDataSource=true",
+	}})
 }
 
 // tenant is a self-service tenant owned by the user of its name.
@@ -47,13 +51,7 @@ func build(t *testing.T, api *testkit.API, tenants ...*v1alpha1.Tenant) {
 			}
 		}
 	}
-	for shard := range compile.Shards {
-		if o := compile.Provisioners(shard, tenants); o != nil {
-			if err := kube.Apply(ctx, api.Client, o); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	provision(t, api, tenants)
 	// Grants reach the authorizer through a watch.
 	for _, tn := range tenants {
 		c := api.AsAccount(t, tn.Name, tn.Name)
@@ -65,5 +63,34 @@ func build(t *testing.T, api *testkit.API, tenants ...*v1alpha1.Tenant) {
 		})
 	}
 }
+
+// provisioned are all tenants so far: they share the bindings that let them make
+// namespaces.
+var provisioned struct {
+	sync.Mutex
+	tenants []*v1alpha1.Tenant
+}
+
+func provision(t *testing.T, api *testkit.API, tenants []*v1alpha1.Tenant) {
+	t.Helper()
+	provisioned.Lock()
+	defer provisioned.Unlock()
+	provisioned.tenants = append(provisioned.tenants, tenants...)
+	for shard := range compile.Shards {
+		if o := compile.Provisioners(shard, provisioned.tenants); o != nil {
+			if err := kube.Apply(t.Context(), api.Client, o); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// learn has the API server serve kinds of software that came after the walls.
+func learn(t *testing.T, api *testkit.API) {
+	t.Helper()
+	learnt.Do(func() { testkit.InstallThirdPartyCRDs(t, api, "testdata/crds") })
+}
+
+var learnt sync.Once
 
 func background() context.Context { return context.Background() }

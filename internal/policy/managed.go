@@ -2,8 +2,6 @@
 
 package policy
 
-import "github.com/tenantry/tenantry/api/v1alpha1"
-
 // Managed keeps the objects that Tenantry made, and its mark, from everyone else.
 // It reads oldObject and no resourceNames, so it holds for DELETECOLLECTION too.
 // Namespaces are left to their own policy: tenants may label the ones they have.
@@ -14,11 +12,12 @@ var Managed = Policy{
 		{Group: "*", Resources: []string{"*/*"}, Operations: writeDelete, Namespaced: true},
 		{Group: "rbac.authorization.k8s.io", Resources: []string{"clusterrolebindings"}, Operations: writeDelete},
 	},
+	Firm:    true,
 	Except:  chatter,
 	Tenants: true,
 	When: []Condition{
 		{"marked", `(oldObject != null && oldObject.?metadata.?labels['tenantry.dev/managed'].orValue('') != '') || (object != null && object.?metadata.?labels['tenantry.dev/managed'].orValue('') != '')`},
-		{"not-flux", `!` + may(v1alpha1.VerbReconcile)},
+		notFlux,
 	},
 	Rules: []Rule{{
 		ID:      "keep",

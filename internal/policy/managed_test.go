@@ -57,7 +57,7 @@ func TestManaged(t *testing.T) {
 		"delete all bindings": {func() error {
 			return root.DeleteAllOf(background(), binding(), client.InNamespace("coal-web"), client.DryRunAll)
 		}, "keep"},
-		"open the isolating policy":   {merge(policy(), `{"spec":{"ingress":[{}]}}`), "keep"},
+		"open the isolating policy":   {merge(policy(), `{"spec":{"podSelector":{"matchLabels":{"app":"other"}}}}`), "keep"},
 		"take the mark off":           {merge(policy(), `{"metadata":{"labels":{"tenantry.dev/managed":null}}}`), "keep"},
 		"add a subject":               {merge(binding(), `{"subjects":[{"kind":"User","name":"x","apiGroup":"rbac.authorization.k8s.io"}]}`), "keep"},
 		"mount the account's token":   {merge(account(), `{"automountServiceAccountToken":true}`), "keep"},

@@ -14,6 +14,7 @@ var Namespaces = Policy{
 		Resources:  []string{"namespaces", "namespaces/status", "namespaces/finalize"},
 		Operations: writeDelete,
 	}},
+	Firm: true,
 	Variables: []Variable{
 		{"old", `oldObject == null ? '' : oldObject.metadata.?labels['tenantry.dev/tenant'].orValue('')`},
 		{"new", `object == null ? variables.old : object.metadata.?labels['tenantry.dev/tenant'].orValue('')`},
@@ -27,7 +28,7 @@ var Namespaces = Policy{
 		{"newAnnotations", `object == null ? variables.oldAnnotations : object.metadata.?annotations.orValue({})`},
 		// Keys that are the platform's: ours on every namespace, the others on a tenant's.
 		{"ours", `['tenantry.dev/']`},
-		{"theirs", `variables.old == '' && variables.new == '' ? variables.ours : variables.ours + ['pod-security.kubernetes.io/', 'toolkit.fluxcd.io/tenant', 'scheduler.alpha.kubernetes.io/']`},
+		{"theirs", `variables.old == '' && variables.new == '' ? variables.ours : variables.ours + ['pod-security.kubernetes.io/', 'toolkit.fluxcd.io/tenant', 'scheduler.alpha.kubernetes.io/', 'resource.kubernetes.io/admin-access']`},
 		{"changedLabels", `variables.newLabels.map(k, variables.theirs.exists(p, k.startsWith(p)) && !(k in variables.oldLabels && variables.oldLabels[k] == variables.newLabels[k]), k) + variables.oldLabels.map(k, variables.theirs.exists(p, k.startsWith(p)) && !(k in variables.newLabels), k)`},
 		{"changedAnnotations", `variables.newAnnotations.map(k, variables.theirs.exists(p, k.startsWith(p)) && !(k in variables.oldAnnotations && variables.oldAnnotations[k] == variables.newAnnotations[k]), k) + variables.oldAnnotations.map(k, variables.theirs.exists(p, k.startsWith(p)) && !(k in variables.newAnnotations), k)`},
 		// A new namespace may say whose it is, in our label and in Flux's.

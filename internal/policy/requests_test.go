@@ -3,11 +3,13 @@
 package policy_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -60,6 +62,36 @@ func grantNamespaces(t *testing.T, api *testkit.API, user string) {
 	granted(t, api.As(t, user), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "probe"}})
 }
 
+// grantVolumes lets a user write volumes, as a platform may have by mistake.
+func grantVolumes(t *testing.T, api *testkit.API, user string) client.Client {
+	t.Helper()
+	name := user + "-volumes"
+	for _, o := range []client.Object{
+		&rbacv1.ClusterRole{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"persistentvolumes"}, Verbs: []string{"*"}}},
+		},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+			Subjects:   []rbacv1.Subject{subjectUser(user)},
+		},
+	} {
+		if err := api.Client.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := api.As(t, user)
+	testkit.Eventually(t, 10*time.Second, "the grant is known", func() error {
+		return c.List(t.Context(), &corev1.PersistentVolumeList{})
+	})
+	return c
+}
+
+func rbac(namespace, name string) rbacv1.Subject {
+	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}
+}
+
 func grantClusterAdminIn(t *testing.T, api *testkit.API, namespace, user string) {
 	t.Helper()
 	grantIn(t, api, namespace, user, "cluster-admin")
@@ -84,4 +116,29 @@ func granted(t *testing.T, c client.Client, probe client.Object) {
 	testkit.Eventually(t, 10*time.Second, "the grant is known", func() error {
 		return c.Create(t.Context(), probe.DeepCopyObject().(client.Object), client.DryRunAll)
 	})
+}
+
+// expect checks that a request was let through, or refused by a rule in words that
+// Flux reads as a refusal and not as a cue to recreate.
+func expect(t *testing.T, err error, policy, rule string) {
+	t.Helper()
+	if rule == "" {
+		if err != nil {
+			t.Fatalf("refused: %v", err)
+		}
+		return
+	}
+	if err == nil {
+		t.Fatal("let through")
+	}
+	if !apierrors.IsForbidden(err) || testkit.Reason(err) != metav1.StatusReasonForbidden {
+		t.Errorf("reason is %q, want Forbidden", testkit.Reason(err))
+	}
+	if want := "[" + policy + "/" + rule + "]"; !strings.Contains(err.Error(), want) {
+		t.Errorf("not refused by %s: %v", want, err)
+	}
+	denied(policy+"/"+rule, err.Error())
+	if strings.Contains(err.Error(), "immutable") {
+		t.Errorf("Flux recreates objects on this message: %v", err)
+	}
 }

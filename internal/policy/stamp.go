@@ -42,7 +42,7 @@ func Stamp() *admissionv1.MutatingAdmissionPolicy {
 			MatchConditions: conditions(append([]Condition{
 				{"unlabelled", `object.metadata.?labels['tenantry.dev/tenant'].orValue('') == ''`},
 				{"provisions", may(v1alpha1.VerbProvision)},
-			}, exempt...)),
+			}, exempt(People)...)),
 			Variables: stampVariables(),
 			Mutations: []admissionv1.Mutation{{
 				PatchType: admissionv1.PatchTypeApplyConfiguration,

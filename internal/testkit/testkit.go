@@ -98,7 +98,7 @@ func start(ctx context.Context, dir string, opts Options) (*API, func(), error) 
 		return nil, stop, err
 	}
 	if opts.Flux {
-		if err := InstallCRDs(ctx, a.Client, helpers.Path("crds")); err != nil {
+		if err := InstallCRDs(ctx, a.Client, filepath.Join(helpers.Path("crds"), "*.yaml")); err != nil {
 			return nil, stop, err
 		}
 	}
@@ -139,11 +139,11 @@ func (a *API) AsAccount(t testing.TB, namespace, name string) client.WithWatch {
 	return a.As(t, "system:serviceaccount:"+namespace+":"+name)
 }
 
-// InstallCRDs applies every CRD in a directory and waits until they are served.
-func InstallCRDs(ctx context.Context, c client.Client, dir string) error {
-	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+// InstallCRDs applies every CRD in files and waits until they are served.
+func InstallCRDs(ctx context.Context, c client.Client, glob string) error {
+	files, err := filepath.Glob(glob)
 	if err != nil || len(files) == 0 {
-		return fmt.Errorf("no CRDs in %s", dir)
+		return fmt.Errorf("no CRDs in %s", glob)
 	}
 	for _, f := range files {
 		content, err := os.ReadFile(f)

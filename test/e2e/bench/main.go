@@ -78,7 +78,7 @@ func with(ctx context.Context, binary string, controllers bool, run func(context
 	if b.client, err = kube.NewClient(b.config); err != nil {
 		return err
 	}
-	if err := testkit.InstallCRDs(ctx, b.client, filepath.Join(helpers.Dir, "crds")); err != nil {
+	if err := testkit.InstallCRDs(ctx, b.client, filepath.Join(helpers.Dir, "crds", "*.yaml")); err != nil {
 		return err
 	}
 	installer, err := install.New(b.config)

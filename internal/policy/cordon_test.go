@@ -16,45 +16,6 @@ import (
 	"github.com/tenantry/tenantry/internal/testkit"
 )
 
-// TestBindingsAndRoles tries to hand on what an owner holds, past the Tenant.
-func TestBindingsAndRoles(t *testing.T) {
-	api := testkit.Get(t)
-	build(t, api, tenant("tide"))
-	owner := api.As(t, "tide-owner")
-	binding := func(name, role string) *rbacv1.RoleBinding {
-		return &rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "tide", Name: name},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "friend"}},
-		}
-	}
-	role := func(group string) *rbacv1.Role {
-		return &rbacv1.Role{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "tide", Name: "own"},
-			Rules:      []rbacv1.PolicyRule{{APIGroups: []string{group}, Resources: []string{"configmaps"}, Verbs: []string{"get"}}},
-		}
-	}
-	verbs := role("tenantry.dev")
-	verbs.Rules[0].Resources, verbs.Rules[0].Verbs = []string{"tenants"}, []string{"own"}
-	for name, tc := range map[string]struct {
-		o            client.Object
-		policy, rule string
-	}{
-		"hand on ownership":                {binding("mine", "tenantry:owner"), "bindings", "role"},
-		"hand on the right to grow":        {binding("mine", "tenantry:grower"), "bindings", "role"},
-		"stand in the place of our own":    {binding("tenantry:view", "tenantry:edit"), "bindings", "name"},
-		"let a friend administer":          {binding("mine", "tenantry:admin"), "", ""},
-		"let a friend look":                {binding("mine", "tenantry:view"), "", ""},
-		"write a role with a virtual verb": {verbs, "roles", "verbs"},
-		"write a role of its own":          {role(""), "", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			expect(t, owner.Create(background(), tc.o, client.DryRunAll), tc.policy, tc.rule)
-		})
-	}
-}
-
 // TestCordon freezes a tenant whose owner has made a binding for itself before.
 func TestCordon(t *testing.T) {
 	api := testkit.Get(t)
