@@ -45,6 +45,10 @@ const (
 	ReasonSyncsNotReady = "SyncsNotReady"
 	// ReasonNoSyncs: the tenant declares none.
 	ReasonNoSyncs = "NoSyncs"
+	// ReasonDomainTaken: a domain is another tenant's, or part of one is.
+	ReasonDomainTaken = "DomainTaken"
+	// ReasonExceptionUnknown: an exception names a rule that is not there or knows none.
+	ReasonExceptionUnknown = "ExceptionUnknown"
 	// ReasonOffboarding: the Tenant is being deleted; the message says what is awaited.
 	ReasonOffboarding = "Offboarding"
 )

@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +24,7 @@ import (
 
 	"github.com/tenantry/tenantry/api/v1alpha1"
 	"github.com/tenantry/tenantry/internal/compile"
+	"github.com/tenantry/tenantry/internal/facts"
 )
 
 func newTenantExport(s Streams, flags kubeFlags) *cobra.Command {
@@ -41,7 +43,7 @@ func newTenantExport(s Streams, flags kubeFlags) *cobra.Command {
 					return err
 				}
 				for _, t := range tenants {
-					if err := exportTenant(s.Out, t, compile.Facts{}); err != nil {
+					if err := exportTenant(s.Out, t, compile.Facts{Now: time.Now()}); err != nil {
 						return err
 					}
 				}
@@ -131,23 +133,27 @@ func readInput(in io.Reader, path string) ([]byte, error) {
 
 // liveFacts are the facts that the controller would compile with.
 func liveFacts(ctx context.Context, c client.Client, tenant string) (compile.Facts, error) {
-	var facts compile.Facts
+	known := compile.Facts{Now: time.Now()}
+	var err error
+	if known.Defaults, err = facts.Defaults(ctx, c); err != nil {
+		return known, err
+	}
 	namespaces := &corev1.NamespaceList{}
 	if err := c.List(ctx, namespaces, client.MatchingLabels{v1alpha1.TenantLabel: tenant}); err != nil {
-		return facts, err
+		return known, err
 	}
 	bindings := &rbacv1.RoleBindingList{}
 	if err := c.List(ctx, bindings, client.MatchingLabels(compile.ManagedLabels(tenant))); err != nil {
-		return facts, err
+		return known, err
 	}
 	for i := range namespaces.Items {
 		ns := &namespaces.Items[i]
 		if compile.System(ns.Name) {
 			continue
 		}
-		facts.Namespaces = append(facts.Namespaces, compile.Observe(ns, slices.ContainsFunc(bindings.Items, func(b rbacv1.RoleBinding) bool {
+		known.Namespaces = append(known.Namespaces, compile.Observe(ns, slices.ContainsFunc(bindings.Items, func(b rbacv1.RoleBinding) bool {
 			return b.Namespace == ns.Name && b.Name == compile.RoleAdmin
 		})))
 	}
-	return facts, nil
+	return known, nil
 }

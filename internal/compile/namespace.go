@@ -4,6 +4,7 @@ package compile
 
 import (
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,6 +43,19 @@ func namespace(t *v1alpha1.Tenant, ns v1alpha1.NamespaceStatus, data map[string]
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 		ObjectMeta: metav1.ObjectMeta{Name: ns.Name, Labels: labels, Annotations: annotations},
 	})
+}
+
+// Lasting takes off a namespace that is to be created whatever its Tenant may one day no
+// longer say, and tells whether that was nothing.
+func Lasting(ns *Object) (whole bool) {
+	lasting := []string{v1alpha1.HashAnnotation, v1alpha1.NetworkAnnotation, v1alpha1.ServiceTypesAnnotation}
+	labels, annotations := ns.GetLabels(), ns.GetAnnotations()
+	before := len(labels) + len(annotations)
+	maps.DeleteFunc(labels, func(k, _ string) bool { return k == v1alpha1.CordonLabel || k == v1alpha1.AuditLabel })
+	maps.DeleteFunc(annotations, func(k, _ string) bool { return !slices.Contains(lasting, k) })
+	ns.SetLabels(labels)
+	ns.SetAnnotations(annotations)
+	return len(labels)+len(annotations) == before
 }
 
 // cordon is the value of the label that freezes a namespace, or "". A tenant that is

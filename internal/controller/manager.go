@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -27,6 +29,7 @@ import (
 	"github.com/tenantry/tenantry/internal/controller/provisioner"
 	"github.com/tenantry/tenantry/internal/controller/tenant"
 	"github.com/tenantry/tenantry/internal/kube"
+	"github.com/tenantry/tenantry/internal/status"
 )
 
 // Options of a manager.
@@ -83,5 +86,19 @@ func cacheOptions() cache.Options {
 	for _, o := range slices.Concat(tenant.Kinds(), flux.Kinds(), []client.Object{&rbacv1.ClusterRoleBinding{}}) {
 		by[o] = marked
 	}
+	// Of events, those that may tell of a refusal, and of them no more than is told.
+	by[&corev1.Event{}] = cache.ByObject{Field: fields.OneTermEqualSelector("type", corev1.EventTypeWarning), Transform: slimEvent}
 	return cache.Options{ByObject: by, DefaultTransform: cache.TransformStripManagedFields()}
+}
+
+func slimEvent(o any) (any, error) {
+	e, ok := o.(*corev1.Event)
+	if !ok {
+		return o, nil
+	}
+	e.ManagedFields, e.Labels, e.Annotations = nil, nil, nil
+	if !status.Refused(e) {
+		e.Message = ""
+	}
+	return e, nil
 }

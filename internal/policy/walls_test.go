@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -181,16 +182,19 @@ func (tc wallCase) run(t *testing.T, api *testkit.API, tenant string, base *unst
 		}
 	}
 	if tc.Only != "create" {
+		// Controllers write to what is live too.
 		paths["update"] = func() error {
-			o := live.DeepCopy()
-			if err := api.Client.Get(background(), client.ObjectKeyFromObject(o), o); err != nil {
-				return err
-			}
-			for _, part := range contents(change) {
-				o.Object[part] = target.Object[part]
-			}
-			setMetadata(o, target)
-			return c.Update(background(), o, client.DryRunAll)
+			return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+				o := live.DeepCopy()
+				if err := api.Client.Get(background(), client.ObjectKeyFromObject(o), o); err != nil {
+					return err
+				}
+				for _, part := range contents(change) {
+					o.Object[part] = target.Object[part]
+				}
+				setMetadata(o, target)
+				return c.Update(background(), o, client.DryRunAll)
+			})
 		}
 		paths["merge patch"] = func() error {
 			return patchDry(c, live, client.RawPatch(merge, marshal(t, change)))

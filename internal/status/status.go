@@ -40,6 +40,7 @@ type Facts struct {
 	Problem    *Problem
 	Namespaces []v1alpha1.NamespaceStatus
 	Syncs      []v1alpha1.SyncStatus
+	Refusals   []v1alpha1.Refusal
 }
 
 // Of is the status of a tenant.
@@ -50,6 +51,7 @@ func Of(t *v1alpha1.Tenant, f Facts) v1alpha1.TenantStatus {
 	s.Namespaces = sorted(f.Namespaces)
 	s.NamespaceCount = int32(len(inState(f.Namespaces, v1alpha1.NamespaceActive)))
 	s.Syncs = f.Syncs
+	s.Refusals = f.Refusals
 	for _, c := range []metav1.Condition{ready(t, f), reconciling(f), stalled(f), synced(t, f)} {
 		c.ObservedGeneration = t.Generation
 		meta.SetStatusCondition(&s.Conditions, c)

@@ -89,10 +89,8 @@ func (r *Reconciler) ensureNamespace(ctx context.Context, want *unstructured.Uns
 	}
 	o := want.DeepCopy()
 	// What is created is owned apart from what is applied, and applying could never take
-	// it away again. So a cordon, which ends some day, is applied.
-	labels := o.GetLabels()
-	delete(labels, v1alpha1.CordonLabel)
-	o.SetLabels(labels)
+	// it away again. So what may go some day, a cordon or a list, is applied.
+	whole := compile.Lasting(o)
 	err := r.Create(ctx, o, client.FieldOwner(v1alpha1.FieldManager))
 	if apierrors.IsAlreadyExists(err) {
 		return status.Wait(v1alpha1.ReasonProgressing, "namespace %s has just been made by somebody else", want.GetName())
@@ -101,7 +99,7 @@ func (r *Reconciler) ensureNamespace(ctx context.Context, want *unstructured.Uns
 		return err
 	}
 	live.wrote(o)
-	if want.GetLabels()[v1alpha1.CordonLabel] == "" {
+	if whole {
 		return nil
 	}
 	return r.apply(ctx, want, live)

@@ -16,13 +16,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tenantry/tenantry/api/v1alpha1"
+	"github.com/tenantry/tenantry/internal/policy"
 	"github.com/tenantry/tenantry/internal/status"
 )
 
 // check finds what admission could not: it would have to see other objects.
 func (r *Reconciler) check(ctx context.Context, t *v1alpha1.Tenant) error {
 	for _, f := range []func(context.Context, *v1alpha1.Tenant) error{
-		r.checkOverlap, r.checkNamespaces, r.checkOwners, r.checkFlux,
+		r.checkOverlap, r.checkNamespaces, r.checkOwners, r.checkFlux, r.checkExceptions,
 	} {
 		if err := f(ctx, t); err != nil {
 			return err
@@ -209,6 +210,23 @@ func (r *Reconciler) checkFlux(_ context.Context, t *v1alpha1.Tenant) error {
 	if len(t.Spec.Syncs) > 0 && !r.FluxServed() {
 		return status.Stall(v1alpha1.ReasonFluxMissing,
 			"the tenant has syncs and this cluster does not serve Flux's kinds: install Flux, or remove spec.syncs")
+	}
+	return nil
+}
+
+// checkExceptions refuses those of rules that are not there, which would be read as if
+// they did something, and of rules that keep tenants apart.
+func (r *Reconciler) checkExceptions(_ context.Context, t *v1alpha1.Tenant) error {
+	for _, e := range t.Spec.Exceptions {
+		p, _, ok := policy.Find(e.Rule)
+		if !ok {
+			return status.Stall(v1alpha1.ReasonExceptionUnknown,
+				"there is no rule %s: correct spec.exceptions; a denial ends with the name of its rule", e.Rule)
+		}
+		if p.Firm {
+			return status.Stall(v1alpha1.ReasonExceptionUnknown,
+				"rule %s keeps tenants apart and knows no exception: take it out of spec.exceptions", e.Rule)
+		}
 	}
 	return nil
 }

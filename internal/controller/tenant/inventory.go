@@ -86,13 +86,13 @@ func (r *Reconciler) inventory(ctx context.Context, tenant string) (*inventory, 
 	return inv, nil
 }
 
-// facts are what compiling needs to know.
-func (inv *inventory) facts() compile.Facts {
-	var f compile.Facts
+// observed are the namespaces, as compiling looks at them.
+func (inv *inventory) observed() []compile.Namespace {
+	var all []compile.Namespace
 	for name, ns := range inv.namespaces {
-		f.Namespaces = append(f.Namespaces, compile.Observe(ns, inv.bound(name)))
+		all = append(all, compile.Observe(ns, inv.bound(name)))
 	}
-	return f
+	return all
 }
 
 // bound tells whether the tenant's account has its binding in a namespace.

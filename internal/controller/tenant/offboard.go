@@ -65,7 +65,11 @@ func (r *Reconciler) offboard(ctx context.Context, t *v1alpha1.Tenant) (ctrl.Res
 
 // freeze writes what stands of the tenant as it is compiled for one that goes.
 func (r *Reconciler) freeze(ctx context.Context, t *v1alpha1.Tenant, live *inventory) error {
-	plan := compile.Tenant(t, live.facts())
+	known, err := r.facts(ctx, t, live)
+	if err != nil {
+		return err
+	}
+	plan := compile.Tenant(t, known)
 	if err := r.restrict(ctx, plan, live); err != nil {
 		return err
 	}
@@ -262,7 +266,7 @@ func (r *Reconciler) retainAll(ctx context.Context, t *v1alpha1.Tenant, live *in
 // remaining are the namespaces that are still there, for the status.
 func remaining(t *v1alpha1.Tenant, live *inventory) []v1alpha1.NamespaceStatus {
 	left := []v1alpha1.NamespaceStatus{}
-	for _, ns := range compile.Tenant(t, live.facts()).Namespaces {
+	for _, ns := range compile.Tenant(t, compile.Facts{Namespaces: live.observed()}).Namespaces {
 		if live.namespaces[ns.Name] != nil {
 			left = append(left, ns.NamespaceStatus)
 		}

@@ -4,6 +4,7 @@ package tenant
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -131,10 +132,11 @@ func (r *Reconciler) retain(ctx context.Context, ns *corev1.Namespace, live *inv
 	}
 	before := ns.DeepCopy()
 	after := ns.DeepCopy()
-	for _, label := range []string{v1alpha1.TenantLabel, v1alpha1.ManagedLabel, v1alpha1.FluxTenantLabel, v1alpha1.CordonLabel} {
-		delete(after.Labels, label)
+	ours := func(key, _ string) bool {
+		return strings.HasPrefix(key, v1alpha1.Group+"/") || key == v1alpha1.FluxTenantLabel
 	}
-	delete(after.Annotations, v1alpha1.HashAnnotation)
+	maps.DeleteFunc(after.Labels, ours)
+	maps.DeleteFunc(after.Annotations, ours)
 	if err := r.Patch(ctx, after, client.MergeFrom(before), client.FieldOwner(v1alpha1.FieldManager)); err != nil {
 		return client.IgnoreNotFound(err)
 	}

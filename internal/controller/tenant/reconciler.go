@@ -61,7 +61,14 @@ func (r *Reconciler) build(ctx context.Context, t *v1alpha1.Tenant) (status.Fact
 		return facts, err
 	}
 	defer r.settle(ctx, live)
-	plan := compile.Tenant(t, live.facts())
+	known, err := r.facts(ctx, t, live)
+	if err != nil {
+		return facts, err
+	}
+	if facts.Refusals, err = r.refusals(ctx, live); err != nil {
+		return facts, err
+	}
+	plan := compile.Tenant(t, known)
 	// Whatever else stands in the way, what takes away goes first.
 	if err := r.restrict(ctx, plan, live); err != nil {
 		return facts, err
@@ -82,8 +89,14 @@ func (r *Reconciler) build(ctx context.Context, t *v1alpha1.Tenant) (status.Fact
 	if err := r.prune(ctx, plan, live); err != nil {
 		return facts, err
 	}
-	facts.Syncs, err = r.syncStatus(ctx, t)
-	return facts, err
+	if facts.Syncs, err = r.syncStatus(ctx, t); err != nil {
+		return facts, err
+	}
+	if len(known.TakenDomains) > 0 {
+		// The tenant stands, without them.
+		return facts, r.domainsTaken(ctx, t, known.TakenDomains)
+	}
+	return facts, nil
 }
 
 // finish is the one place where an outcome becomes status, events and a retry.
@@ -112,6 +125,12 @@ func (r *Reconciler) finish(ctx context.Context, t *v1alpha1.Tenant, facts statu
 		if facts.Syncs == nil {
 			facts.Syncs = t.Status.Syncs
 		}
+		if facts.Refusals == nil {
+			facts.Refusals = t.Status.Refusals
+		}
+	}
+	if end := nextEnd(t, time.Now()); end > 0 && (result.RequeueAfter == 0 || end < result.RequeueAfter) {
+		result.RequeueAfter = end
 	}
 	before := t.DeepCopy()
 	t.Status = status.Of(t, facts)

@@ -11,10 +11,11 @@ import (
 
 	"github.com/tenantry/tenantry/api/v1alpha1"
 	"github.com/tenantry/tenantry/internal/compile"
+	"github.com/tenantry/tenantry/internal/kube"
 )
 
-// restrict writes what takes away: the mark of a cordon, bindings that are no longer
-// declared, syncs to suspend. It is done before anything that may fail or stall, and
+// restrict writes what takes away: what the policies read on namespaces, bindings that
+// are no longer declared, syncs to suspend. It is done before anything that may fail or stall, and
 // one failure does not keep the others from being done.
 func (r *Reconciler) restrict(ctx context.Context, plan compile.Plan, live *inventory) error {
 	var errs []error
@@ -23,8 +24,9 @@ func (r *Reconciler) restrict(ctx context.Context, plan compile.Plan, live *inve
 		for _, g := range ns.Grants {
 			wanted[keyOf(g)] = true
 		}
-		if have := live.namespaces[ns.Name]; have != nil && len(ns.Guards) > 0 &&
-			have.Labels[v1alpha1.CordonLabel] != ns.Guards[0].GetLabels()[v1alpha1.CordonLabel] {
+		// A cordon, and lists that have become shorter.
+		if have := live.namespaces[ns.Name]; have != nil && len(ns.Guards) > 0 && !kube.Holds(have, ns.Guards[0]) &&
+			(ns.State == v1alpha1.NamespaceActive || have.Labels[v1alpha1.CordonLabel] != ns.Guards[0].GetLabels()[v1alpha1.CordonLabel]) {
 			errs = append(errs, r.apply(ctx, ns.Guards[0], live))
 		}
 	}

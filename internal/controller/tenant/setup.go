@@ -5,10 +5,14 @@ package tenant
 import (
 	"context"
 	"slices"
+	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -25,6 +29,8 @@ import (
 
 	"github.com/tenantry/tenantry/api/v1alpha1"
 	"github.com/tenantry/tenantry/internal/controller/flux"
+	"github.com/tenantry/tenantry/internal/facts"
+	"github.com/tenantry/tenantry/internal/status"
 )
 
 // Names of cache indexes.
@@ -32,6 +38,8 @@ const (
 	tenantIndex    = "tenant"     // managed objects by tenant
 	prefixIndex    = "prefix"     // tenants by the shorter names that they fall under
 	namespaceIndex = "namespaces" // tenants by the namespaces that they mention
+	domainIndex    = "domains"    // tenants by their domains and what these are below
+	refusedIndex   = "refused"    // events that pass on a denial
 )
 
 // workers is how many tenants are worked on at one time.
@@ -63,6 +71,19 @@ func Setup(mgr ctrl.Manager, detector *flux.Detector) error {
 			},
 			DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { r.namespaceChanged(ctx, q, e.Object) },
 		}).
+		Watches(&v1alpha1.Tenant{}, handler.Funcs{
+			UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+				r.domainsChanged(ctx, q, e.ObjectOld, e.ObjectNew)
+			},
+			DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { r.domainsChanged(ctx, q, e.Object) },
+		}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&corev1.Event{}, handler.Funcs{
+			CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { r.refused(ctx, q, e.Object) },
+			DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { r.refused(ctx, q, e.Object) },
+		}).
+		Watches(&storagev1.StorageClass{}, handler.EnqueueRequestsFromMapFunc(r.everyTenant), builder.WithPredicates(defaults)).
+		Watches(&networkingv1.IngressClass{}, handler.EnqueueRequestsFromMapFunc(r.everyTenant), builder.WithPredicates(defaults)).
+		Watches(&schedulingv1.PriorityClass{}, handler.EnqueueRequestsFromMapFunc(r.everyTenant), builder.WithPredicates(defaults)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
 	for _, o := range Kinds() {
 		b = b.Watches(o, handler.EnqueueRequestsFromMapFunc(tenantOf), builder.WithPredicates(contentChanged))
@@ -127,6 +148,14 @@ func index(mgr ctrl.Manager) error {
 	}
 	if err := indexer.IndexField(ctx, &v1alpha1.Tenant{}, prefixIndex, func(o client.Object) []string {
 		return prefixes(o.GetName())
+	}); err != nil {
+		return err
+	}
+	if err := indexer.IndexField(ctx, &v1alpha1.Tenant{}, domainIndex, domainClaims); err != nil {
+		return err
+	}
+	if err := indexer.IndexField(ctx, &corev1.Event{}, refusedIndex, func(o client.Object) []string {
+		return []string{strconv.FormatBool(status.Refused(o.(*corev1.Event)))}
 	}); err != nil {
 		return err
 	}
@@ -200,6 +229,60 @@ func (r *Reconciler) overlapping(ctx context.Context, o client.Object) []reconci
 		all = append(all, request(t.Name))
 	}
 	return all
+}
+
+// domainsChanged looks again at the tenants that want a domain of a tenant that changed.
+func (r *Reconciler) domainsChanged(ctx context.Context, q queue, states ...client.Object) {
+	for _, o := range states {
+		t := o.(*v1alpha1.Tenant)
+		for _, d := range t.Spec.Domains {
+			rivals, err := r.rivals(ctx, t, d)
+			if err != nil {
+				ctrl.LoggerFrom(ctx).Error(err, "list tenants with a domain")
+				return
+			}
+			for _, rival := range rivals {
+				q.Add(request(rival.Name))
+			}
+		}
+	}
+}
+
+// calm is how long refusals are gathered before a tenant is looked at: a burst of them
+// is one write.
+const calm = 2 * time.Second
+
+func (r *Reconciler) refused(ctx context.Context, q queue, o client.Object) {
+	if !status.Refused(o.(*corev1.Event)) {
+		return
+	}
+	ns := &corev1.Namespace{}
+	if err := r.Get(ctx, client.ObjectKey{Name: o.GetNamespace()}, ns); err != nil {
+		return // one that is gone is no tenant's
+	}
+	for _, t := range byTenant(ns) {
+		q.AddAfter(request(t), calm)
+	}
+}
+
+// everyTenant looks at all: the cluster's default classes go into the data of each.
+func (r *Reconciler) everyTenant(ctx context.Context, _ client.Object) []reconcile.Request {
+	tenants := &v1alpha1.TenantList{}
+	if err := r.List(ctx, tenants, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "list tenants")
+	}
+	var all []reconcile.Request
+	for i := range tenants.Items {
+		all = append(all, request(tenants.Items[i].Name))
+	}
+	return all
+}
+
+// defaults lets through classes that are, or were, the cluster's default.
+var defaults = predicate.Funcs{
+	CreateFunc: func(e event.CreateEvent) bool { return facts.IsDefault(e.Object) },
+	UpdateFunc: func(e event.UpdateEvent) bool { return facts.IsDefault(e.ObjectOld) != facts.IsDefault(e.ObjectNew) },
+	DeleteFunc: func(e event.DeleteEvent) bool { return facts.IsDefault(e.Object) },
 }
 
 var deletions = predicate.Funcs{

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenantry/tenantry/api/v1alpha1"
 	"github.com/tenantry/tenantry/internal/compile"
+	"github.com/tenantry/tenantry/internal/status"
 )
 
 func (r *Reconciler) syncs(ctx context.Context, plan compile.Plan, live *inventory) error {
@@ -36,9 +37,9 @@ func (r *Reconciler) syncStatus(ctx context.Context, t *v1alpha1.Tenant) ([]v1al
 		}
 		out := v1alpha1.SyncStatus{Name: s.Name, Ready: metav1.ConditionUnknown, Revision: ks.Status.LastAppliedRevision, Message: "not looked at yet"}
 		if c := readyOf(source, *conditions); c != nil && c.Status == metav1.ConditionFalse {
-			out.Ready, out.Message = c.Status, clip("source: "+c.Message)
+			out.Ready, out.Message = c.Status, status.Clip("source: "+c.Message)
 		} else if c := readyOf(ks, ks.Status.Conditions); c != nil {
-			out.Ready, out.Message = c.Status, clip(c.Message)
+			out.Ready, out.Message = c.Status, status.Clip(c.Message)
 		}
 		if out.Ready == metav1.ConditionUnknown {
 			// Flux says Unknown at the start of every run; that alone is no news.
@@ -77,13 +78,4 @@ func readyOf(o client.Object, conditions []metav1.Condition) *metav1.Condition {
 		return nil
 	}
 	return c
-}
-
-// clip keeps a message within what the API takes.
-func clip(message string) string {
-	const most = 1000
-	if len(message) > most {
-		return message[:most] + " ..."
-	}
-	return message
 }
