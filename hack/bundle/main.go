@@ -20,7 +20,7 @@ func main() {
 	archive := &txtar.Archive{}
 	for _, module := range []string{"controlplane", "flux"} {
 		var files []string
-		for _, glob := range []string{"go.mod", "go.sum", "*.go"} {
+		for _, glob := range []string{"*.mod", "*.sum", "*.go"} {
 			found, err := filepath.Glob(filepath.Join(module, glob))
 			if err != nil {
 				log.Fatal(err)

@@ -3,12 +3,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	eventsv1 "k8s.io/api/events/v1"
@@ -74,6 +76,9 @@ func describeTenant(w io.Writer, t *v1alpha1.Tenant, events []eventsv1.Event) er
 		v := t.Spec.Quota[k]
 		d.row("Quota "+string(k)+":", v.String()+" in each namespace")
 	}
+	for _, allowed := range allowances(t) {
+		d.row(allowed.what+":", strings.Join(allowed.list, ", "))
+	}
 	if err := d.flush(); err != nil {
 		return err
 	}
@@ -113,6 +118,31 @@ func describeTenant(w io.Writer, t *v1alpha1.Tenant, events []eventsv1.Event) er
 			return err
 		}
 	}
+	exceptions := newTable(w, "\nEXCEPTION", "ACTION", "UNTIL", "REASON")
+	for _, e := range t.Spec.Exceptions {
+		until := "never ends"
+		if e.Until != nil {
+			until = e.Until.UTC().Format(time.RFC3339)
+			if e.Until.Time.Before(time.Now()) {
+				until += " (ended)"
+			}
+		}
+		exceptions.row(e.Rule, string(cmp.Or(e.Action, v1alpha1.ExceptionAllow)), until, oneLine(e.Reason, 160))
+	}
+	if len(t.Spec.Exceptions) > 0 {
+		if err := exceptions.flush(); err != nil {
+			return err
+		}
+	}
+	refusals := newTable(w, "\nREFUSED", "AGE", "RULE", "MESSAGE")
+	for _, r := range t.Status.Refusals {
+		refusals.row(r.Object, age(r.Since), r.Rule, oneLine(r.Message, 240))
+	}
+	if len(t.Status.Refusals) > 0 {
+		if err := refusals.flush(); err != nil {
+			return err
+		}
+	}
 	told := newTable(w, "\nEVENT", "AGE", "MESSAGE")
 	for _, e := range events {
 		told.row(e.Reason, age(e.CreationTimestamp), oneLine(e.Note, 160))
@@ -121,4 +151,43 @@ func describeTenant(w io.Writer, t *v1alpha1.Tenant, events []eventsv1.Event) er
 		return told.flush()
 	}
 	return nil
+}
+
+type allowance struct {
+	what string
+	list []string
+}
+
+// allowances are what a tenant has beyond the defaults.
+func allowances(t *v1alpha1.Tenant) []allowance {
+	allow, sources := &t.Spec.Allow, &t.Spec.Sources
+	all := []allowance{
+		{"Domains", t.Spec.Domains},
+		{"Sources", sources.Allow},
+		{"Buckets", texts(sources.Buckets, func(b v1alpha1.AllowedBucket) string { return b.Endpoint + "/" + b.Name })},
+		{"Service types", texts(allow.ServiceTypes, func(s v1alpha1.ServiceType) string { return string(s) })},
+		{"Ingress classes", allow.IngressClasses}, {"Gateway classes", allow.GatewayClasses}, {"Gateways", allow.Gateways},
+		{"Storage classes", allow.StorageClasses}, {"Attributes classes", allow.VolumeAttributesClasses}, {"Snapshot classes", allow.SnapshotClasses},
+		{"Priority classes", allow.PriorityClasses}, {"Runtime classes", allow.RuntimeClasses}, {"Device classes", allow.DeviceClasses},
+		{"Registries", allow.Registries},
+		{"Pull policies", texts(allow.PullPolicies, func(p v1alpha1.PullPolicy) string { return string(p) })},
+		{"Tolerations", allow.Tolerations}, {"Node selectors", allow.NodeSelectors},
+		{"Accounts", allow.Accounts}, {"Addresses", allow.Addresses}, {"Kubeconfigs", allow.KubeConfigs},
+		{"Secret stores", t.Spec.Secrets.Stores}, {"Secret providers", t.Spec.Secrets.Providers},
+	}
+	if v := sources.Verify; v != nil {
+		all = append(all, allowance{"Signed by", append([]string{}, v.SecretNames...)})
+		if len(v.SecretNames) == 0 {
+			all[len(all)-1].list = []string{"any key"}
+		}
+	}
+	return slices.DeleteFunc(all, func(a allowance) bool { return len(a.list) == 0 })
+}
+
+func texts[T any](list []T, text func(T) string) []string {
+	var all []string
+	for _, v := range list {
+		all = append(all, text(v))
+	}
+	return all
 }

@@ -205,7 +205,9 @@ func TestPlantedObjectsAreReplaced(t *testing.T) {
 	api := testkit.Get(t)
 	ctx := t.Context()
 	startController(t, api)
-	tn := newTenant(t, api, "sown", nil)
+	tn := newTenant(t, api, "sown", func(s *v1alpha1.TenantSpec) {
+		s.Sources.Allow = []string{"https://git.example.com/sown/"}
+	})
 	defer remove(t, api, tn)
 	expectReady(t, api, "sown")
 	owner := api.As(t, "sown-owner")

@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,6 +28,10 @@ var helperSources []byte
 
 // HelpersEnv names a directory of prepared helpers.
 const HelpersEnv = "TENANTRY_HELPERS"
+
+// KubernetesEnv names the minor version of Kubernetes that a local cluster runs, as 1.35.
+// By default it is the newest that the control plane builds as.
+const KubernetesEnv = "TENANTRY_KUBERNETES"
 
 // Helpers is a directory with the programs that a local cluster runs.
 type Helpers struct {
@@ -91,7 +96,8 @@ func cachedHelpers(ctx context.Context, root string, progress Progress) (Helpers
 		}
 		return Helpers{}, err
 	}
-	sum := sha256.Sum256(append([]byte(goVersion+"\n"), helperSources...))
+	kubernetes := os.Getenv(KubernetesEnv)
+	sum := sha256.Sum256(append([]byte(goVersion+"\n"+kubernetes+"\n"), helperSources...))
 	h := Helpers{Dir: filepath.Join(root, hex.EncodeToString(sum[:8]))}
 	if h.complete() == nil {
 		return h, nil
@@ -107,7 +113,7 @@ func cachedHelpers(ctx context.Context, root string, progress Progress) (Helpers
 	if h.complete() == nil {
 		return h, nil
 	}
-	return h, buildHelpers(ctx, h.Dir, progress)
+	return h, buildHelpers(ctx, h.Dir, kubernetes, progress)
 }
 
 func goToolchain(ctx context.Context) (string, error) {
@@ -137,7 +143,7 @@ var kubernetesVersion = regexp.MustCompile(`(?m)k8s\.io/kubernetes (v(\d+)\.(\d+
 
 // buildHelpers builds into a directory beside dir and renames it, so that dir is
 // either whole or absent.
-func buildHelpers(ctx context.Context, dir string, progress Progress) error {
+func buildHelpers(ctx context.Context, dir, kubernetes string, progress Progress) error {
 	// What a build left that was killed is large. The lock says that none runs.
 	leftovers, _ := filepath.Glob(dir + ".building-*")
 	for _, l := range leftovers {
@@ -152,7 +158,14 @@ func buildHelpers(ctx context.Context, dir string, progress Progress) error {
 		return err
 	}
 	bin := filepath.Join(tmp, "bin")
-	mod, err := os.ReadFile(filepath.Join(tmp, "controlplane", "go.mod"))
+	modfile := "go.mod"
+	if kubernetes != "" {
+		modfile = "kubernetes-" + kubernetes + ".mod"
+	}
+	mod, err := os.ReadFile(filepath.Join(tmp, "controlplane", modfile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s=%s: there is no control plane of that version; leave it out, or use one of %s", KubernetesEnv, kubernetes, strings.Join(olderKubernetes(tmp), ", "))
+	}
 	if err != nil {
 		return err
 	}
@@ -163,15 +176,15 @@ func buildHelpers(ctx context.Context, dir string, progress Progress) error {
 	version := fmt.Sprintf("-X k8s.io/component-base/version.gitVersion=%s -X k8s.io/component-base/version.gitMajor=%s -X k8s.io/component-base/version.gitMinor=%s", v[1], v[2], v[3])
 
 	steps := []struct {
-		what, module, ldflags, out, pkg string
+		what, module, modfile, ldflags, out, pkg string
 	}{
-		{"Kubernetes " + string(v[1]) + " control plane", "controlplane", version, filepath.Join(bin, "controlplane"), "."},
-		{"kwok", "controlplane", "", bin + string(filepath.Separator), "tool"},
-		{"Flux controllers", "flux", "", bin + string(filepath.Separator), "tool"},
+		{"Kubernetes " + string(v[1]) + " control plane", "controlplane", modfile, version, filepath.Join(bin, "controlplane"), "."},
+		{"kwok", "controlplane", "go.mod", "", bin + string(filepath.Separator), "tool"},
+		{"Flux controllers", "flux", "go.mod", "", bin + string(filepath.Separator), "tool"},
 	}
 	for _, s := range steps {
 		end := progress.Begin("build " + s.what)
-		err := goBuild(ctx, filepath.Join(tmp, s.module), s.ldflags, s.out, s.pkg)
+		err := goBuild(ctx, filepath.Join(tmp, s.module), s.modfile, s.ldflags, s.out, s.pkg)
 		end(err)
 		if err != nil {
 			return fmt.Errorf("build %s: %w", s.what, err)
@@ -196,8 +209,18 @@ func unpack(dir string) error {
 	return nil
 }
 
-func goBuild(ctx context.Context, dir, ldflags, out, pkg string) error {
-	_, err := goCommand(ctx, dir, "build", "-buildvcs=false", "-ldflags=-s -w "+ldflags, "-o", out, pkg)
+// olderKubernetes are the minors, beside the newest, that the control plane builds as.
+func olderKubernetes(src string) []string {
+	files, _ := filepath.Glob(filepath.Join(src, "controlplane", "kubernetes-*.mod"))
+	var all []string
+	for _, f := range files {
+		all = append(all, strings.TrimSuffix(strings.TrimPrefix(filepath.Base(f), "kubernetes-"), ".mod"))
+	}
+	return all
+}
+
+func goBuild(ctx context.Context, dir, modfile, ldflags, out, pkg string) error {
+	_, err := goCommand(ctx, dir, "build", "-buildvcs=false", "-modfile="+modfile, "-ldflags=-s -w "+ldflags, "-o", out, pkg)
 	return err
 }
 

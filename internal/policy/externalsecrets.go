@@ -22,10 +22,11 @@ var ExternalSecrets = []Policy{
 			{"refs", `(has(object.spec.secretStoreRef) ? [object.spec.secretStoreRef] : [])` +
 				` + variables.items.filter(d, has(d.sourceRef) && has(d.sourceRef.storeRef)).map(d, d.sourceRef.storeRef)` +
 				` + variables.from.filter(d, has(d.sourceRef) && has(d.sourceRef.storeRef)).map(d, d.sourceRef.storeRef)`},
+			{"shared", `variables.from.filter(d, d.?sourceRef.?storeRef.?kind.orValue(variables.kind) != 'SecretStore')`},
 			// Keys asked of a store that tenants share; '' stands for a search through all of it.
 			{"keys", `variables.items.filter(d, d.?sourceRef.?storeRef.?kind.orValue(variables.kind) != 'SecretStore').map(d, d.remoteRef.key)` +
-				` + variables.from.filter(d, d.?sourceRef.?storeRef.?kind.orValue(variables.kind) != 'SecretStore' && !d.?sourceRef.?generatorRef.hasValue())` +
-				`.map(d, (has(d.extract) ? [d.extract.key] : []) + (has(d.find) ? [d.find.?path.orValue('')] : [])).flatten()`},
+				` + variables.shared.filter(d, has(d.extract)).map(d, d.extract.key)` +
+				` + variables.shared.filter(d, has(d.find)).map(d, d.find.?path.orValue(''))`},
 		},
 		Rules: []Rule{
 			storeRule,

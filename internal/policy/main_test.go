@@ -22,7 +22,7 @@ import (
 func TestMain(m *testing.M) {
 	testkit.Main(m, testkit.Options{Flux: true, ControlPlaneOptions: local.ControlPlaneOptions{
 		Controllers:  true,
-		FeatureGates: "CrossNamespaceVolumeDataSource=true",
+		FeatureGates: "CrossNamespaceVolumeDataSource=true,ImageVolume=true",
 	}})
 }
 
@@ -56,7 +56,7 @@ func build(t *testing.T, api *testkit.API, tenants ...*v1alpha1.Tenant) {
 	for _, tn := range tenants {
 		c := api.AsAccount(t, tn.Name, tn.Name)
 		testkit.Eventually(t, 10*time.Second, "tenant "+tn.Name+" may act", func() error {
-			if err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: tn.Name + "-probe"}}, client.DryRunAll); err != nil {
+			if err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: tn.Name + "-probe", Labels: map[string]string{v1alpha1.TenantLabel: tn.Name}}}, client.DryRunAll); err != nil {
 				return err
 			}
 			return c.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "probe", Namespace: tn.Name + "-web"}}, client.DryRunAll)

@@ -135,7 +135,7 @@ func expect(t *testing.T, err error, policy, rule string) {
 		t.Errorf("reason is %q, want Forbidden", testkit.Reason(err))
 	}
 	if want := "[" + policy + "/" + rule + "]"; !strings.Contains(err.Error(), want) {
-		t.Errorf("not refused by %s: %v", want, err)
+		t.Fatalf("not refused by %s: %v", want, err)
 	}
 	denied(policy+"/"+rule, err.Error())
 	if strings.Contains(err.Error(), "immutable") {

@@ -75,8 +75,8 @@ var Traffic = []Policy{
 		Variables: []Variable{
 			domainsVariable, list("classes", v1alpha1.IngressClassesAnnotation),
 			{"annotations", `object.metadata.?annotations.orValue({})`},
-			{"hosts", `object.spec.?rules.orValue([]).map(r, r.?host.orValue('')) + object.spec.?tls.orValue([]).map(t, t.?hosts.orValue([''])).flatten()`},
-			{"strange", strangers("variables.hosts")},
+			{"strange", strangers(`object.spec.?rules.orValue([]).map(r, r.?host.orValue(''))`) +
+				` + object.spec.?tls.orValue([]).map(t, ` + strangers(`t.?hosts.orValue([''])`) + `.join(', ')).filter(s, s != '')`},
 			{"class", `object.spec.?ingressClassName.orValue(variables.annotations[?'kubernetes.io/ingress.class'].orValue(''))`},
 		},
 		Rules: []Rule{
@@ -225,16 +225,16 @@ var (
 )
 
 // strangers is the CEL for: hosts in a list that are within none of the domains. A
-// wildcard is within the domain that follows it.
+// wildcard is within the domain that follows it; none at all stands for every host.
 func strangers(hosts string) string {
-	return hosts + `.filter(h, !variables.domains.exists(d, h == d || h.endsWith('.' + d)))`
+	return hosts + `.filter(h, !variables.domains.exists(d, h == d || h.endsWith('.' + d))).map(h, h == '' ? 'every host' : h)`
 }
 
 func hostRule(kind, mend string) Rule {
 	return Rule{
 		ID:  "host",
 		CEL: `variables.strange.size() == 0`,
-		Message: `'` + kind + ` ' + object.metadata.name + ' serves ' + variables.strange.map(h, h == '' ? 'every host' : h).join(', ') + ', domains of this tenant are: ' + ` + named("variables.domains") +
+		Message: `'` + kind + ` ' + object.metadata.name + ' serves ' + variables.strange.join(', ') + ', domains of this tenant are: ' + ` + named("variables.domains") +
 			` + '; ` + mend + `, or ask a platform admin to add it to spec.domains of the Tenant'`,
 		Allow: "spec.domains",
 	}

@@ -85,13 +85,13 @@ var podVariables = []Variable{
 		` + variables.pod.?volumes.orValue([]).filter(v, has(v.image)).map(v, v.image.?pullPolicy.orValue(''))`},
 	{"taints", `variables.pod.?tolerations.orValue([]).filter(t, !(t.?key.orValue('').startsWith('node.kubernetes.io/')` +
 		` || t.?key.orValue('') in variables.tolerations || t.?key.orValue('') + '=' + t.?value.orValue('') in variables.tolerations))`},
-	// Where a Pod asks to be, as key=value; a key alone when it is not bound to values.
 	{"terms", `variables.pod.?affinity.?nodeAffinity.?requiredDuringSchedulingIgnoredDuringExecution.?nodeSelectorTerms.orValue([])` +
 		` + variables.pod.?affinity.?nodeAffinity.?preferredDuringSchedulingIgnoredDuringExecution.orValue([]).map(p, p.preference)`},
-	{"asked", `variables.pod.?nodeSelector.orValue({}).map(k, k + '=' + variables.pod.nodeSelector[k])` +
-		` + variables.terms.map(t, t.?matchExpressions.orValue([]).filter(e, !(e.operator in ['NotIn', 'DoesNotExist']))` +
-		`.map(e, e.operator == 'In' ? e.?values.orValue([]).map(v, e.key + '=' + v) : [e.key])).flatten().flatten()`},
-	{"elsewhere", `variables.asked.filter(a, !(a in variables.nodeSelectors || a.split('=')[0] in ['kubernetes.io/arch', 'kubernetes.io/os', 'node.kubernetes.io/instance-type', 'topology.kubernetes.io/zone', 'topology.kubernetes.io/region']))`},
+	{"common", `['kubernetes.io/arch', 'kubernetes.io/os', 'node.kubernetes.io/instance-type', 'topology.kubernetes.io/zone', 'topology.kubernetes.io/region']`},
+	// Where a Pod asks to be and may not.
+	{"elsewhere", `variables.pod.?nodeSelector.orValue({}).map(k, k + '=' + variables.pod.nodeSelector[k]).filter(s, !(s in variables.nodeSelectors || s.split('=')[0] in variables.common))` +
+		` + variables.terms.map(t, t.?matchExpressions.orValue([]).filter(e, !(e.operator in ['NotIn', 'DoesNotExist'] || e.key in variables.common` +
+		` || e.operator == 'In' && e.?values.orValue([]).all(v, (e.key + '=' + v) in variables.nodeSelectors))).map(e, e.key + ' ' + e.operator + ' ' + e.?values.orValue([]).join('|')).join(', ')).filter(s, s != '')`},
 }
 
 var podRules = []Rule{
@@ -167,13 +167,14 @@ func devices(resource, spec string) Policy {
 		Variables: []Variable{
 			list("classes", v1alpha1.DeviceClassesAnnotation),
 			{"requests", spec + `.?devices.?requests.orValue([])`},
-			{"asked", `variables.requests.map(r, has(r.exactly) ? [r.exactly.deviceClassName] : r.?firstAvailable.orValue([]).map(f, f.deviceClassName)).flatten()`},
+			{"strange", `variables.requests.map(r, has(r.exactly) ? (r.exactly.deviceClassName in variables.classes ? '' : r.exactly.deviceClassName)` +
+				` : r.?firstAvailable.orValue([]).filter(f, !(f.deviceClassName in variables.classes)).map(f, f.deviceClassName).join(', ')).filter(s, s != '')`},
 		},
 		Rules: []Rule{
 			{
 				ID:      "device-class",
-				CEL:     `variables.asked.all(c, c in variables.classes)`,
-				Message: `'device class ' + variables.asked.filter(c, !(c in variables.classes)).join(', ') + ' is not allowed, allowed are: ' + ` + named("variables.classes") + ` + '; ask a platform admin to add it to spec.allow.deviceClasses of the Tenant'`,
+				CEL:     `variables.strange.size() == 0`,
+				Message: `'device class ' + variables.strange.join(', ') + ' is not allowed, allowed are: ' + ` + named("variables.classes") + ` + '; ask a platform admin to add it to spec.allow.deviceClasses of the Tenant'`,
 				Allow:   "spec.allow.deviceClasses",
 			},
 			{

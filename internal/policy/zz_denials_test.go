@@ -35,7 +35,7 @@ func denied(rule, message string) {
 // TestZDenials runs last: it sees that every rule was seen to refuse, and keeps what it
 // said for the documents.
 func TestZDenials(t *testing.T) {
-	testkit.Get(t)
+	api := testkit.Get(t)
 	if flag.Lookup("test.run").Value.String() != "" {
 		t.Skip("-run leaves out the tests whose denials are collected")
 	}
@@ -45,6 +45,9 @@ func TestZDenials(t *testing.T) {
 				t.Errorf("no test saw %s refuse", p.Rule(r))
 			}
 		}
+	}
+	if !stamps(t, api) {
+		return // the documents are of the newest Kubernetes
 	}
 	out, err := yaml.Marshal(denials.seen)
 	if err != nil {
