@@ -12,12 +12,16 @@ import (
 	"testing"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tenantry/tenantry/api/v1alpha1"
 	"github.com/tenantry/tenantry/internal/cli"
 	"github.com/tenantry/tenantry/internal/local"
+	"github.com/tenantry/tenantry/internal/policy"
 	"github.com/tenantry/tenantry/internal/testkit"
 )
 
@@ -164,6 +168,8 @@ func TestTenantCommands(t *testing.T) {
 		"delete, unasked":  {[]string{"tenant", "delete", "gas"}, 1, "nobody answered; give --yes"},
 		"delete nobody":    {[]string{"tenant", "delete", "coal", "--yes"}, 1, "there is no tenant coal"},
 		"install, dry run": {[]string{"install", "--dry-run"}, 0, "would be applied"},
+		"an unknown rule":  {[]string{"install", "--audit", "services/nothing"}, 1, "there is no rule services/nothing"},
+		"a firm rule":      {[]string{"install", "--audit", "namespaces/own"}, 1, "keeps tenants apart and always denies"},
 		"uninstall":        {[]string{"uninstall"}, 1, "tenants exist: gas, oil; delete them first"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -219,4 +225,36 @@ func TestTenantCommands(t *testing.T) {
 	if code, _, stderr := tenantry("", "install"); code != 0 {
 		t.Errorf("install again: exit code %d\n%s", code, stderr)
 	}
+	t.Run("audited rules let through, and the next install denies again", func(t *testing.T) {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "audited", Labels: map[string]string{v1alpha1.TenantLabel: "audited"}}}
+		binding := &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "audited", Name: "user"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "user"}},
+		}
+		stray := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: "tenantry-of-yesterday", Labels: policy.Labels()}}
+		stray.Spec.PolicyName, stray.Spec.ValidationActions = "tenantry-services", []admissionv1.ValidationAction{admissionv1.Deny}
+		for _, o := range []client.Object{ns, binding, stray} {
+			if err := api.Client.Create(ctx, o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		user := api.As(t, "user")
+		try := func() error {
+			return user.Create(ctx, &corev1.Service{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "audited", Name: "web"},
+				Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Port: 80}}},
+			}, client.DryRunAll)
+		}
+		if code, _, stderr := tenantry("", "install", "--audit", "services/type,services/external-ips"); code != 0 {
+			t.Fatalf("exit code %d\n%s", code, stderr)
+		}
+		testkit.Eventually(t, 10*time.Second, "the rule only warns, and yesterday's binding is gone", try)
+		if code, _, stderr := tenantry("", "install"); code != 0 {
+			t.Fatalf("exit code %d\n%s", code, stderr)
+		}
+		if err := try(); err == nil || !strings.Contains(err.Error(), "[services/type]") {
+			t.Errorf("installed without --audit: %v", err)
+		}
+	})
 }

@@ -11,7 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/tenantry/tenantry/api/v1alpha1"
 	"github.com/tenantry/tenantry/internal/compile"
@@ -22,17 +24,31 @@ const (
 	// namespacesPerTenant is the shape of bench onboard.
 	namespacesPerTenant = 3
 	// samples of each kind at each size.
-	samples = 3000
+	samples = 2000
 	writer  = "bench-writer"
 	plain   = "plain"
-	tenants = "m0000"
+	tenant  = "m0000"
+	tenants = tenant + "-a"
 )
+
+// written are what is written into both namespaces, from what one policy looks at to
+// what most do.
+var written = []struct{ kind, manifest string }{
+	{"ConfigMap", `{apiVersion: v1, kind: ConfigMap, data: {key: value}}`},
+	{"Pod", `{apiVersion: v1, kind: Pod, spec: {automountServiceAccountToken: false,
+		containers: [{name: app, image: registry.example.com/m0000/app:1}, {name: proxy, image: registry.example.com/m0000/proxy:1}],
+		tolerations: [{key: dedicated, operator: Equal, value: m0000}], nodeSelector: {pool: m0000}}}`},
+	{"Ingress", `{apiVersion: networking.k8s.io/v1, kind: Ingress, spec: {rules: [{host: app.m0000.example.com,
+		http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: app, port: {number: 80}}}}]}}], tls: [{hosts: [app.m0000.example.com], secretName: tls}]}}`},
+	{"Kustomization", `{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, spec: {serviceAccountName: m0000, interval: 10m,
+		prune: true, path: ./app, sourceRef: {kind: GitRepository, name: app}, dependsOn: [{name: crds}]}}`},
+}
 
 // admission measures a write as the number of tenants grows.
 func admission(ctx context.Context, b *bench) error {
 	have := 0
-	fmt.Println("| namespaces of tenants | plain p50 | tenant p50 | ratio | tenant p99 |")
-	fmt.Println("|---|---|---|---|---|")
+	fmt.Println("| namespaces of tenants | kind | plain p50 | tenant p50 | ratio | tenant p99 |")
+	fmt.Println("|---|---|---|---|---|---|")
 	for _, namespaces := range []int{10, 1_000, 10_000} {
 		want := (namespaces + namespacesPerTenant - 1) / namespacesPerTenant
 		if err := populate(ctx, b, have, want); err != nil {
@@ -44,12 +60,18 @@ func admission(ctx context.Context, b *bench) error {
 			}
 		}
 		have = want
-		p, t, err := measure(ctx, b)
-		if err != nil {
-			return err
+		for _, w := range written {
+			o := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal([]byte(w.manifest), &o.Object); err != nil {
+				return err
+			}
+			p, t, err := measure(ctx, b, o)
+			if err != nil {
+				return err
+			}
+			fmt.Printf("| %d | %s | %.2f ms | %.2f ms | %.2f | %.2f ms |\n", namespaces, w.kind, ms(percentile(p, 50)), ms(percentile(t, 50)),
+				float64(percentile(t, 50))/float64(percentile(p, 50)), ms(percentile(t, 99)))
 		}
-		fmt.Printf("| %d | %.2f ms | %.2f ms | %.2f | %.2f ms |\n", namespaces, ms(percentile(p, 50)), ms(percentile(t, 50)),
-			float64(percentile(t, 50))/float64(percentile(p, 50)), ms(percentile(t, 99)))
 	}
 	return nil
 }
@@ -66,6 +88,12 @@ func populate(ctx context.Context, b *bench, from, to int) error {
 		all[i] = &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.TenantSpec{
 			Owners:     []v1alpha1.Owner{{Kind: v1alpha1.OwnerGroup, Name: name + "-team"}},
 			Namespaces: v1alpha1.NamespacesSpec{Declared: []string{name + "-a", name + "-b"}, SelfService: &v1alpha1.SelfService{Limit: 5}},
+			Domains:    []string{name + ".example.com"},
+			Sources:    v1alpha1.SourcesSpec{Allow: []string{"https://git.example.com/" + name + "/"}},
+			Allow: v1alpha1.AllowSpec{
+				Registries:  []string{"registry.example.com/" + name + "/", "docker.io/library/"},
+				Tolerations: []string{"dedicated=" + name}, NodeSelectors: []string{"pool=" + name},
+			},
 		}}
 	}
 	if err := parallel(to-from, rawWorkers, func(i int) error {
@@ -94,13 +122,20 @@ func prepare(ctx context.Context, b *bench) error {
 	if err := b.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: plain}}); err != nil {
 		return err
 	}
+	verbs := []string{"create", "update", v1alpha1.VerbRunAs}
 	if err := b.client.Create(ctx, &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: writer},
-		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create", "update"}}},
+		Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{"", "networking.k8s.io", "kustomize.toolkit.fluxcd.io", v1alpha1.Group},
+			Resources: []string{"configmaps", "pods", "ingresses", "kustomizations", "tenants"}, Verbs: verbs,
+		}},
 	}); err != nil {
 		return err
 	}
 	for _, ns := range []string{plain, tenants} {
+		if err := b.client.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "default"}}); client.IgnoreAlreadyExists(err) != nil {
+			return err
+		}
 		if err := b.client.Create(ctx, &rbacv1.RoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: writer},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: writer},
@@ -114,16 +149,17 @@ func prepare(ctx context.Context, b *bench) error {
 }
 
 // measure writes into both namespaces in turn, so that both see the same machine.
-func measure(ctx context.Context, b *bench) (inPlain, inTenant []time.Duration, err error) {
+func measure(ctx context.Context, b *bench, what *unstructured.Unstructured) (inPlain, inTenant []time.Duration, err error) {
 	c, err := kube.NewClient(kube.As(b.config, writer))
 	if err != nil {
 		return nil, nil, err
 	}
 	one := func(ns string) (time.Duration, error) {
+		o := what.DeepCopy()
+		o.SetNamespace(ns)
+		o.SetGenerateName("bench-")
 		start := time.Now()
-		err := c.Create(ctx, &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: ns, GenerateName: "bench-"}, Data: map[string]string{"key": "value"},
-		}, client.DryRunAll)
+		err := c.Create(ctx, o, client.DryRunAll)
 		return time.Since(start), err
 	}
 	for i := range samples + samples/10 {
