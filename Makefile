@@ -4,8 +4,10 @@
 # own: they are lists of programs to build, and building them is their test.
 MODULES := . controlplane test/e2e
 TOOLS   := bin/tools
+# Minors beside the newest that the control plane builds as.
+KUBERNETES := 1.35 1.34
 
-.PHONY: demo build test test-unit lint verify generate bench bench-onboard bench-admission clean help
+.PHONY: demo build test test-kubernetes test-unit lint verify generate bench bench-onboard bench-admission clean help
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -22,6 +24,12 @@ test: ## Run every test of every module
 	@for m in $(MODULES); do \
 		echo "== test $$m"; \
 		(cd $$m && go test -vet=off -timeout 60m -p 1 ./...) || exit 1; \
+	done
+
+test-kubernetes: ## Hold the policies to their tables on older Kubernetes too
+	@for v in $(KUBERNETES); do \
+		echo "== Kubernetes $$v"; \
+		TENANTRY_KUBERNETES=$$v go test -vet=off -timeout 60m -count 1 ./internal/policy || exit 1; \
 	done
 
 test-unit: ## Run the tests that need no API server

@@ -5,6 +5,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -83,74 +84,61 @@ func describeTenant(w io.Writer, t *v1alpha1.Tenant, events []eventsv1.Event) er
 		return err
 	}
 
-	owners := newTable(w, "\nOWNER", "KIND", "ROLE", "CLUSTERROLES")
-	for _, o := range t.Spec.Owners {
-		role := string(o.Role)
-		if role == "" && len(o.ClusterRoles) == 0 {
-			role = "admin"
-		}
-		name := o.Name
-		if o.Namespace != "" {
-			name = o.Namespace + "/" + o.Name
-		}
-		owners.row(name, string(o.Kind), role, strings.Join(o.ClusterRoles, ","))
-	}
-	if len(t.Spec.Owners) > 0 {
-		if err := owners.flush(); err != nil {
-			return err
-		}
-	}
-	namespaces := newTable(w, "\nNAMESPACE", "ORIGIN", "STATE")
-	for _, ns := range t.Status.Namespaces {
-		namespaces.row(ns.Name, string(ns.Origin), string(ns.State))
-	}
-	if len(t.Status.Namespaces) > 0 {
-		if err := namespaces.flush(); err != nil {
-			return err
-		}
-	}
-	syncs := newTable(w, "\nSYNC", "READY", "REVISION", "MESSAGE")
-	for _, sync := range t.Status.Syncs {
-		syncs.row(sync.Name, string(sync.Ready), sync.Revision, oneLine(sync.Message, 160))
-	}
-	if len(t.Status.Syncs) > 0 {
-		if err := syncs.flush(); err != nil {
-			return err
-		}
-	}
-	exceptions := newTable(w, "\nEXCEPTION", "ACTION", "UNTIL", "REASON")
-	for _, e := range t.Spec.Exceptions {
-		until := "never ends"
-		if e.Until != nil {
-			until = e.Until.UTC().Format(time.RFC3339)
-			if e.Until.Time.Before(time.Now()) {
-				until += " (ended)"
+	return describeLists(w, t, events)
+}
+
+// describeLists prints what a tenant has several of, each kind as a table.
+func describeLists(w io.Writer, t *v1alpha1.Tenant, events []eventsv1.Event) error {
+	return errors.Join(
+		section(w, []string{"OWNER", "KIND", "ROLE", "CLUSTERROLES"}, t.Spec.Owners, func(o v1alpha1.Owner) []string {
+			role := string(o.Role)
+			if role == "" && len(o.ClusterRoles) == 0 {
+				role = "admin"
 			}
-		}
-		exceptions.row(e.Rule, string(cmp.Or(e.Action, v1alpha1.ExceptionAllow)), until, oneLine(e.Reason, 160))
+			name := o.Name
+			if o.Namespace != "" {
+				name = o.Namespace + "/" + o.Name
+			}
+			return []string{name, string(o.Kind), role, strings.Join(o.ClusterRoles, ",")}
+		}),
+		section(w, []string{"NAMESPACE", "ORIGIN", "STATE"}, t.Status.Namespaces, func(ns v1alpha1.NamespaceStatus) []string {
+			return []string{ns.Name, string(ns.Origin), string(ns.State)}
+		}),
+		section(w, []string{"SYNC", "READY", "REVISION", "MESSAGE"}, t.Status.Syncs, func(sync v1alpha1.SyncStatus) []string {
+			return []string{sync.Name, string(sync.Ready), sync.Revision, oneLine(sync.Message, 160)}
+		}),
+		section(w, []string{"EXCEPTION", "ACTION", "UNTIL", "REASON"}, t.Spec.Exceptions, func(e v1alpha1.Exception) []string {
+			until := "never ends"
+			if e.Until != nil {
+				until = e.Until.UTC().Format(time.RFC3339)
+				if e.Until.Time.Before(time.Now()) {
+					until += " (ended)"
+				}
+			}
+			return []string{e.Rule, string(cmp.Or(e.Action, v1alpha1.ExceptionAllow)), until, oneLine(e.Reason, 160)}
+		}),
+		section(w, []string{"REFUSED", "AGE", "RULE", "MESSAGE"}, t.Status.Refusals, func(r v1alpha1.Refusal) []string {
+			return []string{r.Object, age(r.Since), r.Rule, oneLine(r.Message, 240)}
+		}),
+		section(w, []string{"EVENT", "AGE", "MESSAGE"}, events, func(e eventsv1.Event) []string {
+			return []string{e.Reason, age(e.CreationTimestamp), oneLine(e.Note, 160)}
+		}),
+	)
+}
+
+// section prints a table under an empty line, or nothing when there is nothing.
+func section[T any](w io.Writer, header []string, items []T, row func(T) []string) error {
+	if len(items) == 0 {
+		return nil
 	}
-	if len(t.Spec.Exceptions) > 0 {
-		if err := exceptions.flush(); err != nil {
-			return err
-		}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
 	}
-	refusals := newTable(w, "\nREFUSED", "AGE", "RULE", "MESSAGE")
-	for _, r := range t.Status.Refusals {
-		refusals.row(r.Object, age(r.Since), r.Rule, oneLine(r.Message, 240))
+	table := newTable(w, header...)
+	for _, item := range items {
+		table.row(row(item)...)
 	}
-	if len(t.Status.Refusals) > 0 {
-		if err := refusals.flush(); err != nil {
-			return err
-		}
-	}
-	told := newTable(w, "\nEVENT", "AGE", "MESSAGE")
-	for _, e := range events {
-		told.row(e.Reason, age(e.CreationTimestamp), oneLine(e.Note, 160))
-	}
-	if len(events) > 0 {
-		return told.flush()
-	}
-	return nil
+	return table.flush()
 }
 
 type allowance struct {

@@ -35,6 +35,9 @@ var facts = map[string]compile.Facts{
 		{Name: "oil-c", Created: noon.Add(2 * time.Minute), Bound: true},
 	}},
 	"released": {Namespaces: []compile.Namespace{{Name: "apps", Created: noon, Managed: true, Bound: true}}},
+	"lists": {
+		Defaults: compile.Defaults{Storage: []string{"unused"}}, TakenDomains: []string{"taken.example.com"}, Now: noon,
+	},
 	"cordoned": {Namespaces: []compile.Namespace{{Name: "oil-web", Created: noon, Bound: true}}},
 }
 

@@ -51,12 +51,21 @@ func Of(t *v1alpha1.Tenant, f Facts) v1alpha1.TenantStatus {
 	s.Namespaces = sorted(f.Namespaces)
 	s.NamespaceCount = int32(len(inState(f.Namespaces, v1alpha1.NamespaceActive)))
 	s.Syncs = f.Syncs
-	s.Refusals = f.Refusals
+	s.Refusals = standing(t, f)
 	for _, c := range []metav1.Condition{ready(t, f), reconciling(f), stalled(f), synced(t, f)} {
 		c.ObservedGeneration = t.Generation
 		meta.SetStatusCondition(&s.Conditions, c)
 	}
 	return s
+}
+
+// standing are the refusals without those of syncs that have got through since.
+func standing(t *v1alpha1.Tenant, f Facts) []v1alpha1.Refusal {
+	return slices.DeleteFunc(slices.Clone(f.Refusals), func(r v1alpha1.Refusal) bool {
+		return slices.ContainsFunc(f.Syncs, func(s v1alpha1.SyncStatus) bool {
+			return s.Ready == metav1.ConditionTrue && r.Object == "Kustomization "+t.Name+"/"+s.Name
+		})
+	})
 }
 
 func ready(t *v1alpha1.Tenant, f Facts) metav1.Condition {
