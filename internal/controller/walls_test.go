@@ -73,16 +73,16 @@ func TestDomainsAreOneTenants(t *testing.T) {
 		t.Errorf("the second tenant does not stand without the domain: %+v", got.Status)
 	}
 	owner := api.As(t, "secondhost-owner")
-	if err := owner.Create(ctx, ingress("secondhost", "app.eu.shop.example.com"), client.DryRunAll); !refusedBy(err, "ingresses/host") {
+	if err := owner.Create(ctx, ingress("app.eu.shop.example.com"), client.DryRunAll); !refusedBy(err, "ingresses/host") {
 		t.Errorf("a host in the other's domain: %v", err)
 	}
-	if err := owner.Create(ctx, ingress("secondhost", "second.example.com"), client.DryRunAll); err != nil {
+	if err := owner.Create(ctx, ingress("second.example.com"), client.DryRunAll); err != nil {
 		t.Errorf("a host in its own: %v", err)
 	}
 	// The older does not take what the younger has.
 	change(t, api, first, func(s *v1alpha1.TenantSpec) { s.Domains = []string{"shop.example.com", "second.example.com"} })
 	expectCondition(t, api, "firsthost", v1alpha1.StalledCondition, v1alpha1.ReasonDomainTaken)
-	if err := owner.Create(ctx, ingress("secondhost", "second.example.com"), client.DryRunAll); err != nil {
+	if err := owner.Create(ctx, ingress("second.example.com"), client.DryRunAll); err != nil {
 		t.Errorf("a host in its own, wanted by the other: %v", err)
 	}
 	// What is given up is free.
@@ -90,7 +90,7 @@ func TestDomainsAreOneTenants(t *testing.T) {
 	expectReady(t, api, "firsthost")
 	expectReady(t, api, "secondhost")
 	testkit.Eventually(t, 5*time.Second, "the domain is the second's", func() error {
-		return owner.Create(ctx, ingress("secondhost", "app.eu.shop.example.com"), client.DryRunAll)
+		return owner.Create(ctx, ingress("app.eu.shop.example.com"), client.DryRunAll)
 	})
 }
 
@@ -230,8 +230,8 @@ func pod(namespace, image string) *corev1.Pod {
 	}
 }
 
-func ingress(namespace, host string) *networkingv1.Ingress {
-	o := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
+func ingress(host string) *networkingv1.Ingress {
+	o := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "secondhost", Name: "web"}}
 	o.Spec.Rules = []networkingv1.IngressRule{{Host: host}}
 	return o
 }

@@ -31,7 +31,7 @@ func TestPaths(t *testing.T) {
 
 	make := func(manifestYAML string) client.Object {
 		t.Helper()
-		o := manifest(t, manifestYAML, "pier-web", nil)
+		o := manifest(t, manifestYAML, "pier-web")
 		if err := api.Client.Create(ctx, o); err != nil {
 			t.Fatal(err)
 		}
@@ -88,8 +88,8 @@ func TestPaths(t *testing.T) {
 		"a token of the account":                {token(root, account), "tokens", "managed"},
 		"a token of the account, by a stranger": {token(agent, account), "tokens", "managed"},
 		"a token of an account of its own":      {token(root, worker), "", ""},
-		"a volume, by one who provisions":       {provisioner.Create(ctx, manifest(t, volume, "", nil), client.DryRunAll), "volumes", "platform-only"},
-		"a volume, by the platform":             {grantVolumes(t, api, "csi-operator").Create(ctx, manifest(t, volume, "", nil), client.DryRunAll), "", ""},
+		"a volume, by one who provisions":       {provisioner.Create(ctx, manifest(t, volume, ""), client.DryRunAll), "volumes", "platform-only"},
+		"a volume, by the platform":             {grantVolumes(t, api, "csi-operator").Create(ctx, manifest(t, volume, ""), client.DryRunAll), "", ""},
 	} {
 		t.Run(name, func(t *testing.T) { expect(t, tc.err, tc.policy, tc.rule) })
 	}
@@ -103,9 +103,9 @@ func TestPaths(t *testing.T) {
 			t.Fatal(err)
 		}
 		const spec = `devices: {requests: [{name: a, exactly: {deviceClassName: gpu, adminAccess: true}}]}`
-		claim := manifest(t, `{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: a}, spec: {`+spec+`}}`, "pier-web", nil)
+		claim := manifest(t, `{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: a}, spec: {`+spec+`}}`, "pier-web")
 		expect(t, root.Create(ctx, claim, client.DryRunAll), "resourceclaims", "admin-access")
-		template := manifest(t, `{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: a}, spec: {spec: {`+spec+`}}}`, "pier-web", nil)
+		template := manifest(t, `{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: a}, spec: {spec: {`+spec+`}}}`, "pier-web")
 		expect(t, root.Create(ctx, template, client.DryRunAll), "resourceclaimtemplates", "admin-access")
 	})
 }

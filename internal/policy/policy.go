@@ -78,7 +78,7 @@ type Rule struct {
 	Allow string
 }
 
-// Name of a rule, as spec.exceptions and the ends of messages have it.
+// Rule names a rule, as spec.exceptions and the ends of messages have it.
 func (p Policy) Rule(r Rule) string { return p.Name + "/" + r.ID }
 
 // Find looks a rule up by its name.

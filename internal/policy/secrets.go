@@ -11,7 +11,10 @@ var Secrets = Policy{
 	Why:     "A Secret of a tenant makes no token for an account, and carries no address past the list of allowed ones.",
 	Match:   []Match{{Resources: []string{"secrets"}, Operations: write}},
 	Tenants: true,
-	When:    []Condition{{"of-interest", `object.?type.orValue('') == 'kubernetes.io/service-account-token' || object.metadata.?name.orValue('').startsWith('` + providerPrefix + `')`}},
+	Variables: []Variable{
+		{"keys", `object.?data.orValue({}).map(k, k) + object.?stringData.orValue({}).map(k, k)`},
+		{"addresses", `(object.metadata.name.startsWith('` + providerPrefix + `') ? ['address', 'proxy'] : []) + ['githubAppBaseURL', 'authorityHost']`},
+	},
 	Rules: []Rule{
 		{
 			ID:      "token",
@@ -19,9 +22,10 @@ var Secrets = Policy{
 			Message: `'a Secret of type kubernetes.io/service-account-token is a token that never ends, for any account: mount a projected token into the Pod that needs one'`,
 		},
 		{
+			// Flux goes by these before it goes by what an object says.
 			ID:      "address",
-			CEL:     `!object.metadata.name.startsWith('` + providerPrefix + `') || !['address', 'proxy'].exists(k, k in object.?data.orValue({}) || k in object.?stringData.orValue({}))`,
-			Message: `'Secret ' + object.metadata.name + ' is for a notification Provider and holds an address: set spec.address of the Provider instead, or name the Secret otherwise'`,
+			CEL:     `!variables.addresses.exists(k, k in variables.keys)`,
+			Message: `'Secret ' + object.metadata.name + ' holds ' + variables.addresses.filter(k, k in variables.keys).join(', ') + ', an address that Flux would go to and no list holds: set spec.address of a Provider instead, leave the key out, or name the Secret otherwise than ` + providerPrefix + `...'`,
 		},
 	},
 }

@@ -12,7 +12,10 @@ var Storage = []Policy{
 		Why:     "A tenant's PersistentVolumeClaim asks for a new volume of an allowed class, or one made from what is in its own namespace.",
 		Match:   []Match{{Resources: []string{"persistentvolumeclaims"}, Operations: write}},
 		Tenants: true,
-		When:    []Condition{changed("spec")},
+		// Claims of StatefulSets and of Pods' ephemeral volumes are made by the cluster for
+		// the tenant; it also binds them, which is its own affair.
+		Holds: Controllers,
+		When:  []Condition{changed("spec"), {"not-binding", `request.operation == 'CREATE' || !(` + cluster + `)`}},
 		Variables: []Variable{
 			list("classes", v1alpha1.StorageClassesAnnotation),
 			list("attributesClasses", v1alpha1.VolumeAttributesClassesAnnotation),

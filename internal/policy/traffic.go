@@ -12,12 +12,15 @@ import (
 // address and no host that isn't its own, and opens no way between tenants.
 var Traffic = []Policy{
 	{
-		Name:      "services",
-		Why:       "A Service of a tenant is of a type that its Tenant allows, and takes no address in (CVE-2020-8554).",
-		Match:     []Match{{Resources: []string{"services"}, Operations: write}},
-		Tenants:   true,
-		When:      []Condition{changed("spec")},
-		Variables: []Variable{list("types", v1alpha1.ServiceTypesAnnotation), {"type", `object.spec.?type.orValue('ClusterIP')`}},
+		Name:    "services",
+		Why:     "A Service of a tenant is of a type that its Tenant allows, and takes no address in (CVE-2020-8554).",
+		Match:   []Match{{Resources: []string{"services"}, Operations: write}},
+		Tenants: true,
+		When:    []Condition{{"changed", `oldObject == null || object.spec != oldObject.spec || object.metadata.?annotations != oldObject.metadata.?annotations`}},
+		Variables: []Variable{
+			list("types", v1alpha1.ServiceTypesAnnotation), {"type", `object.spec.?type.orValue('ClusterIP')`},
+			domainsVariable, dnsVariable,
+		},
 		Rules: []Rule{
 			{
 				ID:      "type",
@@ -30,6 +33,7 @@ var Traffic = []Policy{
 				CEL:     `object.spec.?externalIPs.orValue([]).size() == 0`,
 				Message: `'spec.externalIPs would take in traffic that is for others: leave it out'`,
 			},
+			dnsRule,
 		},
 	},
 	{
@@ -74,13 +78,14 @@ var Traffic = []Policy{
 		When:    []Condition{alive},
 		Variables: []Variable{
 			domainsVariable, list("classes", v1alpha1.IngressClassesAnnotation),
-			{"annotations", `object.metadata.?annotations.orValue({})`},
+			{"annotations", `object.metadata.?annotations.orValue({})`}, dnsVariable,
 			{"strange", strangers(`object.spec.?rules.orValue([]).map(r, r.?host.orValue(''))`) +
 				` + object.spec.?tls.orValue([]).map(t, ` + strangers(`t.?hosts.orValue([''])`) + `.join(', ')).filter(s, s != '')`},
 			{"class", `object.spec.?ingressClassName.orValue(variables.annotations[?'kubernetes.io/ingress.class'].orValue(''))`},
 		},
 		Rules: []Rule{
 			hostRule("Ingress", "give every rule and tls entry a host within one"),
+			dnsRule,
 			{
 				ID:      "default-backend",
 				CEL:     `!has(object.spec.defaultBackend)`,
@@ -108,13 +113,14 @@ var Traffic = []Policy{
 		Tenants: true,
 		When:    []Condition{alive},
 		Variables: []Variable{
-			tenantVariable, namespacesVariable, domainsVariable, gatewaysVariable,
+			tenantVariable, namespacesVariable, domainsVariable, gatewaysVariable, dnsVariable,
 			// Without a host a route takes every host of its Gateway.
 			{"hosts", `object.spec.?hostnames.orValue([]).size() == 0 ? [''] : object.spec.hostnames.map(h, string(h))`},
 			{"strange", strangers("variables.hosts")},
 		},
 		Rules: []Rule{
 			hostRule("route", "list hostnames within one"),
+			dnsRule,
 			parentsRule(`object.spec.?parentRefs.orValue([])`, "spec.parentRefs"),
 		},
 	},
@@ -136,7 +142,7 @@ var Traffic = []Policy{
 		Tenants: true,
 		When:    []Condition{alive},
 		Variables: append([]Variable{
-			list("classes", v1alpha1.GatewayClassesAnnotation),
+			list("classes", v1alpha1.GatewayClassesAnnotation), domainsVariable, dnsVariable,
 		}, listenerVariables...),
 		Rules: []Rule{
 			{
@@ -146,6 +152,7 @@ var Traffic = []Policy{
 				Allow:   "spec.allow.gatewayClasses",
 			},
 			hostRule("Gateway", "give every listener a hostname within one"),
+			dnsRule,
 			listenerRule,
 			{
 				ID:      "listener-sets",
@@ -165,7 +172,7 @@ var Traffic = []Policy{
 		Match:     []Match{{Group: "gateway.networking.k8s.io", Resources: []string{"listenersets"}, Operations: write}},
 		Tenants:   true,
 		When:      []Condition{alive},
-		Variables: append([]Variable{gatewaysVariable}, listenerVariables...),
+		Variables: append([]Variable{gatewaysVariable, domainsVariable}, listenerVariables...),
 		Rules: []Rule{
 			hostRule("ListenerSet", "give every listener a hostname within one"),
 			listenerRule,
@@ -230,6 +237,19 @@ func strangers(hosts string) string {
 	return hosts + `.filter(h, !variables.domains.exists(d, h == d || h.endsWith('.' + d))).map(h, h == '' ? 'every host' : h)`
 }
 
+// dnsVariable is the names that external-dns would publish for an object, besides its
+// hosts, and that are within none of the domains.
+var dnsVariable = Variable{"names", strangers(`['external-dns.alpha.kubernetes.io/hostname', 'external-dns.alpha.kubernetes.io/internal-hostname']` +
+	`.filter(k, k in object.metadata.?annotations.orValue({})).map(k, object.metadata.annotations[k]).join(',').split(',').map(h, h.trim()).filter(h, h != '')`)}
+
+var dnsRule = Rule{
+	ID:  "dns",
+	CEL: `variables.names.size() == 0`,
+	Message: `object.metadata.name + ' has annotations that publish ' + variables.names.join(', ') + ', domains of this tenant are: ' + ` + named("variables.domains") +
+		` + '; leave it out, or ask a platform admin to add it to spec.domains of the Tenant'`,
+	Allow: "spec.domains",
+}
+
 func hostRule(kind, mend string) Rule {
 	return Rule{
 		ID:  "host",
@@ -251,7 +271,7 @@ func parentsRule(refs, field string) Rule {
 }
 
 var listenerVariables = []Variable{
-	tenantVariable, namespacesVariable, domainsVariable,
+	tenantVariable, namespacesVariable,
 	{"hosts", `object.spec.listeners.map(l, string(l.?hostname.orValue('')))`},
 	{"strange", strangers("variables.hosts")},
 }

@@ -88,7 +88,7 @@ func runTable(t *testing.T, api *testkit.API, name string, tb table) {
 	some.Spec.Owners, some.Spec.Namespaces = owners, namespaces
 	build(t, api, none, some)
 	for _, m := range tb.Cluster {
-		if err := api.Client.Create(t.Context(), manifest(t, m, "", nil)); err != nil {
+		if err := api.Client.Create(t.Context(), manifest(t, m, "")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -96,7 +96,8 @@ func runTable(t *testing.T, api *testkit.API, name string, tb table) {
 		for _, ns := range []string{tn, tn + "-web"} {
 			bind(t, api, ns, "root", "cluster-admin", subjectUser(tn+"-owner"),
 				rbac(tn+"-web", "worker"), rbac("monitoring", "agent"),
-				rbac("kube-system", "replicaset-controller"), rbac("kube-system", "daemon-set-controller"))
+				rbac("kube-system", "replicaset-controller"), rbac("kube-system", "daemon-set-controller"),
+				rbac("kube-system", "statefulset-controller"), rbac("kube-system", "persistent-volume-binder"))
 		}
 		// May write everything in the home namespace and owns nothing.
 		grantIn(t, api, tn, tn+"-writer", "tenantry:admin")
@@ -118,7 +119,7 @@ func runTable(t *testing.T, api *testkit.API, name string, tb table) {
 			if tc.In == "home" {
 				namespace = tn
 			}
-			tc.run(t, api, tn, manifest(t, strings.ReplaceAll(base, "TENANT", tn), namespace, nil), fill(tc.With, tn))
+			tc.run(t, api, tn, manifest(t, strings.ReplaceAll(base, "TENANT", tn), namespace), fill(tc.With, tn))
 		})
 	}
 }
@@ -264,15 +265,14 @@ func marshal(t *testing.T, v any) []byte {
 	return bytes
 }
 
-// manifest is a manifest in a namespace with something merged over it.
-func manifest(t *testing.T, base, namespace string, change map[string]any) *unstructured.Unstructured {
+// manifest is a manifest in a namespace.
+func manifest(t *testing.T, base, namespace string) *unstructured.Unstructured {
 	t.Helper()
 	o := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(strings.ReplaceAll(base, "NS", namespace)), &o.Object); err != nil {
 		t.Fatal(err)
 	}
 	o.SetNamespace(namespace)
-	mergeInto(o.Object, change)
 	return o
 }
 

@@ -19,20 +19,29 @@ const most = 10
 
 // denial is how a message of ours ends, wherever it was passed on: what the API server
 // says before it, our words, and the rule in brackets.
-var denial = regexp.MustCompile(`(?s)ValidatingAdmissionPolicy 'tenantry-[^']*' with binding '[^']*' denied request: (.*?) \[([a-z-]+/[A-Za-z.-]+)\]`)
+var denial = regexp.MustCompile(`(?s)ValidatingAdmissionPolicy 'tenantry-[^']*' with binding '[^']*' denied request: (.*?) \[([a-z-]{1,63}/[A-Za-z.-]{1,63})\]`)
+
+// longest is how much of an event is read. A tenant may write events of its own.
+const longest = 16 << 10
 
 // Refused tells whether an event passes on a denial of ours.
-func Refused(e *corev1.Event) bool { return denial.MatchString(e.Message) }
+func Refused(e *corev1.Event) bool { return denial.MatchString(head(e.Message)) }
+
+func head(message string) string { return message[:min(len(message), longest)] }
 
 // Refusals are what events of a tenant's namespaces tell of denials: each once for the
 // object that reports it, the newest first.
-func Refusals(events []*corev1.Event) []v1alpha1.Refusal {
+// known tells rules from what somebody made up.
+func Refusals(events []*corev1.Event, known func(rule string) bool) []v1alpha1.Refusal {
 	type key struct{ object, rule string }
 	seen := map[key]v1alpha1.Refusal{}
 	for _, e := range events {
-		for _, m := range denial.FindAllStringSubmatch(e.Message, -1) {
+		for _, m := range denial.FindAllStringSubmatch(head(e.Message), -1) {
+			if !known(m[2]) {
+				continue
+			}
 			r := v1alpha1.Refusal{
-				Object:  e.InvolvedObject.Kind + " " + e.InvolvedObject.Namespace + "/" + e.InvolvedObject.Name,
+				Object:  Clip(e.InvolvedObject.Kind + " " + e.InvolvedObject.Namespace + "/" + e.InvolvedObject.Name),
 				Rule:    m[2],
 				Message: Clip(strings.Join(strings.Fields(m[1]), " ")),
 				Since:   since(e),

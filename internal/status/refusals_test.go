@@ -35,8 +35,9 @@ func TestRefusals(t *testing.T) {
 		event("apps", denial("services", "a Service of type NodePort", "type"), noon.Add(time.Minute)),
 		event("web", denial("helmreleases", "x", "chart.spec.sourceRef"), noon.Add(time.Hour)),
 		event("other", "ValidatingAdmissionPolicy 'somebody' with binding 'somebody' denied request: no [services/type]", noon),
+		event("other", denial("services", "a rule that somebody made up", "made-up"), noon),
 		event("other", "services \"web\" is forbidden: User cannot create", noon),
-	})
+	}, func(rule string) bool { return rule != "services/made-up" })
 	want := []v1alpha1.Refusal{
 		{Object: "Kustomization oil/web", Rule: "helmreleases/chart.spec.sourceRef", Message: "x", Since: metav1.NewTime(noon.Add(time.Hour))},
 		{Object: "Kustomization oil/apps", Rule: "services/type", Message: "a Service of type NodePort", Since: metav1.NewTime(noon)},
@@ -52,7 +53,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 	for n := range 100 {
 		events = append(events, event(fmt.Sprint(n), denial("services", strings.Repeat("long ", 1000), "type"), noon.Add(time.Duration(n)*time.Second)))
 	}
-	got := status.Refusals(events)
+	got := status.Refusals(events, func(string) bool { return true })
 	if len(got) != 10 || got[0].Object != "Kustomization oil/99" || len(got[0].Message) > 1024 {
 		t.Errorf("%d refusals, the first of %s with %d characters", len(got), got[0].Object, len(got[0].Message))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/tenantry/tenantry/api/v1alpha1"
 	"github.com/tenantry/tenantry/internal/compile"
 	"github.com/tenantry/tenantry/internal/facts"
+	"github.com/tenantry/tenantry/internal/policy"
 	"github.com/tenantry/tenantry/internal/status"
 )
 
@@ -40,7 +41,10 @@ func (r *Reconciler) refusals(ctx context.Context, live *inventory) ([]v1alpha1.
 			events = append(events, &list.Items[i])
 		}
 	}
-	return status.Refusals(events), nil
+	return status.Refusals(events, func(rule string) bool {
+		_, _, ok := policy.Find(rule)
+		return ok
+	}), nil
 }
 
 // nextEnd is how long the first exception that ends has still to go.
