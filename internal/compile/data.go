@@ -12,7 +12,7 @@ import (
 
 // dataOf is what admission policies read of a Tenant: lists that ride on its namespaces
 // as annotations, so that no policy has to look for them. A list that allows nothing
-// is not there.
+// is empty or not there.
 func dataOf(t *v1alpha1.Tenant, namespaces []v1alpha1.NamespaceStatus, facts Facts) map[string]string {
 	spec := &t.Spec
 	data := map[string]string{}
@@ -28,6 +28,7 @@ func dataOf(t *v1alpha1.Tenant, namespaces []v1alpha1.NamespaceStatus, facts Fac
 	put(v1alpha1.ExceptedAnnotation, excepted)
 	put(v1alpha1.AuditedAnnotation, audited)
 
+	data[v1alpha1.SourcesAnnotation] = "" // always there, so that a new namespace is written once
 	put(v1alpha1.SourcesAnnotation, append(syncURLs(t), spec.Sources.Allow...))
 	put(v1alpha1.BucketsAnnotation, buckets(spec.Sources.Buckets))
 	if v := spec.Sources.Verify; v != nil {

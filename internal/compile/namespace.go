@@ -48,7 +48,7 @@ func namespace(t *v1alpha1.Tenant, ns v1alpha1.NamespaceStatus, data map[string]
 // Lasting takes off a namespace that is to be created whatever its Tenant may one day no
 // longer say, and tells whether that was nothing.
 func Lasting(ns *Object) (whole bool) {
-	lasting := []string{v1alpha1.HashAnnotation, v1alpha1.NetworkAnnotation, v1alpha1.ServiceTypesAnnotation}
+	lasting := []string{v1alpha1.HashAnnotation, v1alpha1.NetworkAnnotation, v1alpha1.ServiceTypesAnnotation, v1alpha1.SourcesAnnotation}
 	labels, annotations := ns.GetLabels(), ns.GetAnnotations()
 	before := len(labels) + len(annotations)
 	maps.DeleteFunc(labels, func(k, _ string) bool { return k == v1alpha1.CordonLabel || k == v1alpha1.AuditLabel })
