@@ -69,6 +69,9 @@ const (
 const (
 	// NamespacesAnnotation lists the tenant's namespaces whose names don't begin with its own.
 	NamespacesAnnotation = Group + "/namespaces"
+	// StrangersAnnotation lists namespaces that are not the tenant's although their names
+	// begin with its own.
+	StrangersAnnotation = Group + "/strangers"
 	// ExceptedAnnotation lists rules that do not deny for this tenant.
 	ExceptedAnnotation = Group + "/excepted"
 	// AuditedAnnotation lists rules that warn instead. AuditLabel marks namespaces that have any.

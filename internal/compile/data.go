@@ -24,6 +24,7 @@ func dataOf(t *v1alpha1.Tenant, namespaces []v1alpha1.NamespaceStatus, facts Fac
 		}
 	}
 	put(v1alpha1.NamespacesAnnotation, unlike(t.Name, namespaces))
+	put(v1alpha1.StrangersAnnotation, facts.Strangers)
 	excepted, audited := exceptions(t, facts)
 	put(v1alpha1.ExceptedAnnotation, excepted)
 	put(v1alpha1.AuditedAnnotation, audited)

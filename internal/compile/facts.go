@@ -17,6 +17,8 @@ import (
 type Facts struct {
 	// Namespaces that carry the tenant's label, in any order.
 	Namespaces []Namespace
+	// Strangers are namespaces named "<tenant>-..." that are not the tenant's.
+	Strangers []string
 	// Defaults are the cluster's default classes.
 	Defaults Defaults
 	// TakenDomains are domains of the tenant that another tenant has already.

@@ -34,9 +34,10 @@ func networkPolicy(t *v1alpha1.Tenant, namespace, name string, spec networkingv1
 }
 
 // privateRanges hold pods, nodes and metadata services, so they are no part of
-// "the public": RFC 1918, RFC 6598, link-local, and their IPv6 counterparts.
+// "the public": RFC 1918, RFC 6598, loopback, link-local, Azure's host service, and their
+// IPv6 counterparts.
 var (
-	privateIPv4 = []string{"10.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16"}
+	privateIPv4 = []string{"10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "168.63.129.16/32", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16"}
 	privateIPv6 = []string{"fc00::/7", "fe80::/10"}
 )
 

@@ -16,9 +16,9 @@ var Bindings = Policy{
 	}},
 	Tenants: true, Firm: true,
 	Variables: []Variable{
-		tenantVariable, namespacesVariable,
+		tenantVariable, namespacesVariable, strangersVariable,
 		list("accounts", v1alpha1.AccountsAnnotation),
-		{"strangers", `object.?subjects.orValue([]).filter(s, ` +
+		{"outsiders", `object.?subjects.orValue([]).filter(s, ` +
 			`s.kind == 'ServiceAccount' ? !(` + within("s.?namespace.orValue('')") + ` || (s.?namespace.orValue('') + '/' + s.name) in variables.accounts)` +
 			` : s.kind == 'Group' && s.name.startsWith('system:serviceaccounts:') ? !` + within("s.name.substring(23)") +
 			` : s.kind == 'User' && s.name.startsWith('system:serviceaccount:') && s.name.split(':').size() == 4 ? !(` + within("s.name.split(':')[2]") + ` || (s.name.split(':')[2] + '/' + s.name.split(':')[3]) in variables.accounts)` +
@@ -37,8 +37,8 @@ var Bindings = Policy{
 		},
 		{
 			ID:      "subjects",
-			CEL:     `variables.strangers.size() == 0`,
-			Message: `'RoleBinding ' + object.metadata.name + ' lets in ' + variables.strangers.map(s, s.kind + ' ' + s.?namespace.orValue('') + (has(s.namespace) ? '/' : '') + s.name).join(', ') + ', which is not of tenant ' + variables.tenant + ': bind people, groups of people or accounts of the tenant, or ask a platform admin to add the account to spec.allow.accounts of the Tenant'`,
+			CEL:     `variables.outsiders.size() == 0`,
+			Message: `'RoleBinding ' + object.metadata.name + ' lets in ' + variables.outsiders.map(s, s.kind + ' ' + s.?namespace.orValue('') + (has(s.namespace) ? '/' : '') + s.name).join(', ') + ', which is not of tenant ' + variables.tenant + ': bind people, groups of people or accounts of the tenant, or ask a platform admin to add the account to spec.allow.accounts of the Tenant'`,
 			Allow:   "spec.allow.accounts",
 		},
 	},

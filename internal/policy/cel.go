@@ -58,17 +58,21 @@ var tenantVariable = Variable{"tenant", `namespaceObject.metadata.labels['tenant
 // namespacesVariable lists the tenant's namespaces whose names don't begin with its own.
 var namespacesVariable = list("namespaces", v1alpha1.NamespacesAnnotation)
 
+// strangersVariable lists namespaces that are not the tenant's although their names are
+// like those of its own.
+var strangersVariable = list("strangers", v1alpha1.StrangersAnnotation)
+
 // within is the CEL for: the namespace that the expression names is of the request's
-// tenant. It needs tenantVariable and namespacesVariable.
+// tenant. It needs tenantVariable, namespacesVariable and strangersVariable.
 func within(namespace string) string {
-	return fmt.Sprintf(`(%[1]s in [request.namespace, variables.tenant] || %[1]s.startsWith(variables.tenant + '-') || %[1]s in variables.namespaces)`, namespace)
+	return fmt.Sprintf(`(%[1]s == request.namespace || %[1]s == variables.tenant || %[1]s in variables.namespaces || %[1]s.startsWith(variables.tenant + '-') && !(%[1]s in variables.strangers))`, namespace)
 }
 
 // requester are variables that tell whether the requester is of the tenant: a person,
 // or an account of one of its namespaces. The cluster's parts and accounts of the
 // platform's namespaces are not.
 var requester = []Variable{
-	tenantVariable, namespacesVariable,
+	tenantVariable, namespacesVariable, strangersVariable,
 	{"user", `request.userInfo.username`},
 	{"home", `variables.user.startsWith('system:serviceaccount:') ? variables.user.split(':')[2] : ''`},
 	{"ofTenant", `!variables.user.startsWith('system:') || (variables.home != '' && ` + within("variables.home") + `)`},

@@ -45,7 +45,7 @@ func build(t *testing.T, api *testkit.API, tenants ...*v1alpha1.Tenant) {
 	ctx := t.Context()
 	for _, tn := range tenants {
 		web := compile.Namespace{Name: tn.Name + "-web", Created: time.Now()}
-		for _, o := range compile.Tenant(tn, compile.Facts{Namespaces: []compile.Namespace{web}}).Objects() {
+		for _, o := range compile.Tenant(tn, compile.Facts{Namespaces: []compile.Namespace{web}, Strangers: []string{tn.Name + "-system"}}).Objects() {
 			if err := kube.Apply(ctx, api.Client, o); err != nil {
 				t.Fatal(err)
 			}

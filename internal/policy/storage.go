@@ -2,7 +2,11 @@
 
 package policy
 
-import "github.com/tenantry/tenantry/api/v1alpha1"
+import (
+	"slices"
+
+	"github.com/tenantry/tenantry/api/v1alpha1"
+)
 
 // Storage holds which volumes a tenant gets: new ones of an allowed class, or ones
 // made from its own, and none that was another's.
@@ -25,8 +29,8 @@ var Storage = []Policy{
 			{
 				// None at all gets the default class; an empty one asks for a volume that is there.
 				ID:      "class",
-				CEL:     `(!has(object.spec.storageClassName) || object.spec.storageClassName in variables.classes) && variables.annotations[?'volume.beta.kubernetes.io/storage-class'].orValue('') in [''] + variables.classes`,
-				Message: `'storage class "' + object.spec.?storageClassName.orValue(variables.annotations[?'volume.beta.kubernetes.io/storage-class'].orValue('')) + '" is not allowed, allowed are: ' + ` + named("variables.classes") + ` + '; leave it out for the default, or ask a platform admin to add it to spec.allow.storageClasses of the Tenant'`,
+				CEL:     `(!has(object.spec.storageClassName) || object.spec.storageClassName in variables.classes) && (!('volume.beta.kubernetes.io/storage-class' in variables.annotations) || variables.annotations['volume.beta.kubernetes.io/storage-class'] in variables.classes)`,
+				Message: `'storage class "' + object.spec.?storageClassName.orValue(variables.annotations[?'volume.beta.kubernetes.io/storage-class'].orValue('')) + '" is not allowed, allowed are: ' + ` + named("variables.classes") + ` + '; use one of these, leave it out where the default is one, or ask a platform admin to add it to spec.allow.storageClasses of the Tenant'`,
 				Allow:   "spec.allow.storageClasses",
 			},
 			{
@@ -72,7 +76,7 @@ var Storage = []Policy{
 		Match:     []Match{{Group: "snapshot.storage.k8s.io", Resources: []string{"volumesnapshots"}, Operations: write}},
 		Tenants:   true,
 		When:      []Condition{changed("spec")},
-		Variables: []Variable{list("classes", v1alpha1.SnapshotClassesAnnotation)},
+		Variables: append(slices.Clone(requester), list("classes", v1alpha1.SnapshotClassesAnnotation)),
 		Rules: []Rule{
 			{
 				ID:      "content",
@@ -80,8 +84,9 @@ var Storage = []Policy{
 				Message: `'spec.source.volumeSnapshotContentName asks for a snapshot that may be another\'s: name a claim in persistentVolumeClaimName'`,
 			},
 			{
+				// The snapshot controller writes the default class, which no list has to name.
 				ID:      "class",
-				CEL:     `object.spec.?volumeSnapshotClassName.orValue('') in [''] + variables.classes`,
+				CEL:     `!variables.ofTenant || object.spec.?volumeSnapshotClassName.orValue('') in [''] + variables.classes`,
 				Message: `'snapshot class ' + object.spec.?volumeSnapshotClassName.orValue('') + ' is not allowed, allowed are: ' + ` + named("variables.classes") + ` + '; leave it out for the default, or ask a platform admin to add it to spec.allow.snapshotClasses of the Tenant'`,
 				Allow:   "spec.allow.snapshotClasses",
 			},

@@ -4,6 +4,7 @@ package policy
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/tenantry/tenantry/api/v1alpha1"
 )
@@ -32,6 +33,12 @@ var Traffic = []Policy{
 				ID:      "external-ips",
 				CEL:     `object.spec.?externalIPs.orValue([]).size() == 0`,
 				Message: `'spec.externalIPs would take in traffic that is for others: leave it out'`,
+			},
+			{
+				ID: "load-balancer",
+				CEL: `object.spec.?loadBalancerIP.orValue('') == '' && object.spec.?loadBalancerClass.orValue('') == ''` +
+					` && object.metadata.?annotations.orValue({}).all(k, !k.lowerAscii().matches('(loadbalancerips?|lbipam[a-z.]*/(ips|sharing-key|sharing-cross-namespace)|allow-shared-ip)$'))`,
+				Message: `'Service ' + object.metadata.name + ' asks for an address or a kind of load balancer: leave out loadBalancerIP, loadBalancerClass and annotations for addresses'`,
 			},
 			dnsRule,
 		},
@@ -79,8 +86,15 @@ var Traffic = []Policy{
 		Variables: []Variable{
 			domainsVariable, list("classes", v1alpha1.IngressClassesAnnotation),
 			{"annotations", `object.metadata.?annotations.orValue({})`}, dnsVariable,
-			{"strange", strangers(`object.spec.?rules.orValue([]).map(r, r.?host.orValue(''))`) +
-				` + object.spec.?tls.orValue([]).map(t, ` + strangers(`t.?hosts.orValue([''])`) + `.join(', ')).filter(s, s != '')`},
+			{"many", `object.spec.?rules.orValue([]).size() + object.spec.?tls.orValue([]).map(t, t.?hosts.orValue([]).size()).sum() > ` + strconv.Itoa(mostHosts)},
+			// More than can be looked at within the API server's limit of cost is refused in
+			// words, and not as an error.
+			{"strange", `variables.many ? ['more than ` + strconv.Itoa(mostHosts) + ` hosts'] : (` + strangers(`object.spec.?rules.orValue([]).map(r, r.?host.orValue(''))`) +
+				` + object.spec.?tls.orValue([]).map(t, ` + strangers(`t.?hosts.orValue([''])`) + `.join(', ')).filter(s, s != ''))`},
+			{"snippets", `variables.annotations.map(k, k).filter(k, k.matches('(-snippets?|/server-alias(-regex)?|/config-(backend|frontend|tcp|global|defaults|proxy)[a-z-]*)$'))`},
+			// Secrets and middlewares that annotations of common controllers name.
+			{"elsewhere", `variables.annotations.map(k, k).filter(k, k.endsWith('-secret') && variables.annotations[k].contains('/') && !variables.annotations[k].startsWith(request.namespace + '/')` +
+				` || k.endsWith('/router.middlewares') && variables.annotations[k].split(',').exists(m, m.trim().endsWith('@kubernetescrd') && !m.trim().startsWith(request.namespace + '-')))`},
 			{"class", `object.spec.?ingressClassName.orValue(variables.annotations[?'kubernetes.io/ingress.class'].orValue(''))`},
 		},
 		Rules: []Rule{
@@ -95,14 +109,19 @@ var Traffic = []Policy{
 				// Both ways to name one count.
 				ID: "class",
 				CEL: `(object.spec.?ingressClassName.orValue('') in [''] + variables.classes) &&` +
-					` (variables.annotations[?'kubernetes.io/ingress.class'].orValue('') in [''] + variables.classes)`,
+					` (!('kubernetes.io/ingress.class' in variables.annotations) || variables.annotations['kubernetes.io/ingress.class'] in variables.classes)`,
 				Message: `'ingress class ' + variables.class + ' is not allowed, allowed are: ' + ` + named("variables.classes") + ` + '; use one of these, or ask a platform admin to add it to spec.allow.ingressClasses of the Tenant'`,
 				Allow:   "spec.allow.ingressClasses",
 			},
 			{
 				ID:      "snippets",
-				CEL:     `!variables.annotations.exists(k, k.endsWith('-snippet') || k.endsWith('-snippets') || k.endsWith('/server-alias'))`,
-				Message: `'annotations with configuration snippets or further hosts change the controller that all share (CVE-2021-25742): leave out ' + variables.annotations.map(k, k).filter(k, k.endsWith('-snippet') || k.endsWith('-snippets') || k.endsWith('/server-alias')).join(', ')`,
+				CEL:     `variables.snippets.size() == 0`,
+				Message: `'annotations with configuration or further hosts change the controller that all share (CVE-2021-25742): leave out ' + variables.snippets.join(', ')`,
+			},
+			{
+				ID:      "references",
+				CEL:     `variables.elsewhere.size() == 0`,
+				Message: `'annotations refer to another namespace: in ' + variables.elsewhere.join(', ') + ' name what is in ' + request.namespace`,
 			},
 		},
 	},
@@ -113,9 +132,11 @@ var Traffic = []Policy{
 		Tenants: true,
 		When:    []Condition{alive},
 		Variables: []Variable{
-			tenantVariable, namespacesVariable, domainsVariable, gatewaysVariable, dnsVariable,
+			tenantVariable, namespacesVariable, strangersVariable, domainsVariable, gatewaysVariable, dnsVariable,
 			// Without a host a route takes every host of its Gateway.
-			{"hosts", `object.spec.?hostnames.orValue([]).size() == 0 ? [''] : object.spec.hostnames.map(h, string(h))`},
+			// In a mesh, where its parents are Services, it has none to take.
+			{"mesh", `object.spec.?parentRefs.orValue([]).size() > 0 && object.spec.parentRefs.all(p, string(p.?kind.orValue('Gateway')) == 'Service')`},
+			{"hosts", `variables.mesh ? [] : object.spec.?hostnames.orValue([]).size() == 0 ? [''] : object.spec.hostnames.map(h, string(h))`},
 			{"strange", strangers("variables.hosts")},
 		},
 		Rules: []Rule{
@@ -131,7 +152,7 @@ var Traffic = []Policy{
 		Tenants: true,
 		When:    []Condition{alive},
 		Variables: []Variable{
-			tenantVariable, namespacesVariable, gatewaysVariable,
+			tenantVariable, namespacesVariable, strangersVariable, gatewaysVariable,
 		},
 		Rules: []Rule{parentsRule(`object.spec.?parentRefs.orValue([])`, "spec.parentRefs")},
 	},
@@ -161,8 +182,8 @@ var Traffic = []Policy{
 			},
 			{
 				ID:      "addresses",
-				CEL:     `object.spec.?addresses.orValue([]).size() == 0`,
-				Message: `'spec.addresses asks for an address that may be another\'s: leave it out'`,
+				CEL:     `object.spec.?addresses.orValue([]).size() == 0 && object.spec.?infrastructure.?annotations.orValue({}).size() == 0`,
+				Message: `'spec.addresses and spec.infrastructure.annotations ask for an address that may be another\'s: leave them out'`,
 			},
 		},
 	},
@@ -185,7 +206,7 @@ var Traffic = []Policy{
 		Match:     []Match{{Group: "gateway.networking.k8s.io", Resources: []string{"referencegrants"}, Operations: write}},
 		Tenants:   true,
 		When:      []Condition{alive},
-		Variables: []Variable{tenantVariable, namespacesVariable},
+		Variables: []Variable{tenantVariable, namespacesVariable, strangersVariable},
 		Rules: []Rule{{
 			ID:      "from",
 			CEL:     `object.spec.from.all(f, ` + within("f.namespace") + `)`,
@@ -199,9 +220,9 @@ var Traffic = []Policy{
 		Tenants: true,
 		When:    []Condition{changed("spec")},
 		Variables: []Variable{
-			tenantVariable, namespacesVariable,
+			tenantVariable, namespacesVariable, strangersVariable,
 			{"held", `namespaceObject.metadata.?annotations[?'` + v1alpha1.NetworkAnnotation + `'].orValue('') != '` + string(v1alpha1.NetworkOpen) + `'`},
-			{"private", `['10.0.0.0/8', '100.64.0.0/10', '169.254.0.0/16', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7', 'fe80::/10'].map(c, cidr(c))`},
+			{"private", `['10.0.0.0/8', '100.64.0.0/10', '169.254.0.0/16', '172.16.0.0/12', '192.168.0.0/16', '127.0.0.0/8', '168.63.129.16/32', 'fc00::/7', 'fe80::/10'].map(c, cidr(c))`},
 			{"ingress", `object.spec.?ingress.orValue([])`},
 			{"egress", `object.spec.?egress.orValue([])`},
 		},
@@ -216,7 +237,7 @@ var Traffic = []Policy{
 			{
 				ID: "to",
 				CEL: `!variables.held || variables.egress.all(r, r.?to.orValue([]).size() > 0 && r.to.all(p, ` +
-					peer(ownNamespace+` || x == 'kubernetes.io/metadata.name=kube-system' && r.?ports.orValue([]).size() > 0 && r.ports.all(port, string(port.?port.orValue(0)) in ['53', 'dns', 'dns-tcp'])`) + `))`,
+					peer(ownNamespace+` || x == 'kubernetes.io/metadata.name=kube-system' && r.?ports.orValue([]).size() > 0 && r.ports.all(port, !has(port.endPort) && string(port.?port.orValue(0)) in ['53', 'dns', 'dns-tcp'])`) + `))`,
 				Message: `'spec.egress lets out to more than tenant ' + variables.tenant + ` + openMend + ``,
 				Allow:   "spec.network.policies, written by a platform admin, or spec.network.mode: open",
 			},
@@ -237,15 +258,18 @@ func strangers(hosts string) string {
 	return hosts + `.filter(h, !variables.domains.exists(d, h == d || h.endsWith('.' + d))).map(h, h == '' ? 'every host' : h)`
 }
 
-// dnsVariable is the names that external-dns would publish for an object, besides its
-// hosts, and that are within none of the domains.
-var dnsVariable = Variable{"names", strangers(`['external-dns.alpha.kubernetes.io/hostname', 'external-dns.alpha.kubernetes.io/internal-hostname']` +
+// mostHosts of an Ingress are looked at.
+const mostHosts = 300
+
+// dnsVariable is the names that annotations have published, certified or served for an
+// object, besides its hosts, and that are within none of the domains.
+var dnsVariable = Variable{"names", strangers(`['external-dns.alpha.kubernetes.io/hostname', 'external-dns.alpha.kubernetes.io/internal-hostname', 'cert-manager.io/common-name', 'cert-manager.io/alt-names', 'konghq.com/host-aliases']` +
 	`.filter(k, k in object.metadata.?annotations.orValue({})).map(k, object.metadata.annotations[k]).join(',').split(',').map(h, h.trim()).filter(h, h != '')`)}
 
 var dnsRule = Rule{
 	ID:  "dns",
 	CEL: `variables.names.size() == 0`,
-	Message: `object.metadata.name + ' has annotations that publish ' + variables.names.join(', ') + ', domains of this tenant are: ' + ` + named("variables.domains") +
+	Message: `object.metadata.name + ' has annotations for ' + variables.names.join(', ') + ', domains of this tenant are: ' + ` + named("variables.domains") +
 		` + '; leave it out, or ask a platform admin to add it to spec.domains of the Tenant'`,
 	Allow: "spec.domains",
 }
@@ -271,8 +295,9 @@ func parentsRule(refs, field string) Rule {
 }
 
 var listenerVariables = []Variable{
-	tenantVariable, namespacesVariable,
-	{"hosts", `object.spec.listeners.map(l, string(l.?hostname.orValue('')))`},
+	tenantVariable, namespacesVariable, strangersVariable,
+	// A listener for TCP or UDP has no host: it has a port to itself.
+	{"hosts", `object.spec.listeners.filter(l, !(string(l.protocol) in ['TCP', 'UDP'])).map(l, string(l.?hostname.orValue('')))`},
 	{"strange", strangers("variables.hosts")},
 }
 

@@ -64,7 +64,7 @@ func workload(p Policy, spec string) Policy {
 }
 
 var podVariables = []Variable{
-	tenantVariable,
+	tenantVariable, namespacesVariable, strangersVariable,
 	list("registries", v1alpha1.RegistriesAnnotation),
 	list("pullPolicies", v1alpha1.PullPoliciesAnnotation),
 	list("priorityClasses", v1alpha1.PriorityClassesAnnotation),
@@ -77,16 +77,21 @@ var podVariables = []Variable{
 		` + variables.pod.?volumes.orValue([]).filter(v, has(v.image)).map(v, v.image.?reference.orValue(''))`},
 	// As the container runtime reads a short name.
 	{"foreign", `variables.registries.size() == 0 ? [] : variables.images.map(i,` +
-		` !i.contains('/') ? 'docker.io/library/' + i : i.split('/')[0].matches('[.:]|^localhost$') ? i : 'docker.io/' + i)` +
+		` !i.contains('/') ? 'docker.io/library/' + i : i.split('/')[0].matches('[.:A-Z]|^localhost$') ? i : 'docker.io/' + i)` +
 		`.filter(i, !variables.registries.exists(r, r.endsWith('/') ? i.startsWith(r) : i == r || i.startsWith(r + ':') || i.startsWith(r + '@')))`},
 	{"pulls", `variables.pod.containers.map(c, c.?imagePullPolicy.orValue(''))` +
 		` + variables.pod.?initContainers.orValue([]).map(c, c.?imagePullPolicy.orValue(''))` +
 		` + variables.pod.?ephemeralContainers.orValue([]).map(c, c.?imagePullPolicy.orValue(''))` +
 		` + variables.pod.?volumes.orValue([]).filter(v, has(v.image)).map(v, v.image.?pullPolicy.orValue(''))`},
 	{"taints", `variables.pod.?tolerations.orValue([]).filter(t, !(t.?key.orValue('').startsWith('node.kubernetes.io/')` +
-		` || t.?key.orValue('') in variables.tolerations || t.?key.orValue('') + '=' + t.?value.orValue('') in variables.tolerations))`},
+		` || t.?key.orValue('') in variables.tolerations || t.?operator.orValue('Equal') == 'Equal' && t.?key.orValue('') + '=' + t.?value.orValue('') in variables.tolerations))`},
 	{"terms", `variables.pod.?affinity.?nodeAffinity.?requiredDuringSchedulingIgnoredDuringExecution.?nodeSelectorTerms.orValue([])` +
 		` + variables.pod.?affinity.?nodeAffinity.?preferredDuringSchedulingIgnoredDuringExecution.orValue([]).map(p, p.preference)`},
+	// Pods that it wants near or far, by required and preferred terms.
+	{"others", `variables.pod.?affinity.?podAffinity.?requiredDuringSchedulingIgnoredDuringExecution.orValue([])` +
+		` + variables.pod.?affinity.?podAntiAffinity.?requiredDuringSchedulingIgnoredDuringExecution.orValue([])` +
+		` + variables.pod.?affinity.?podAffinity.?preferredDuringSchedulingIgnoredDuringExecution.orValue([]).map(p, p.podAffinityTerm)` +
+		` + variables.pod.?affinity.?podAntiAffinity.?preferredDuringSchedulingIgnoredDuringExecution.orValue([]).map(p, p.podAffinityTerm)`},
 	{"common", `['kubernetes.io/arch', 'kubernetes.io/os', 'node.kubernetes.io/instance-type', 'topology.kubernetes.io/zone', 'topology.kubernetes.io/region']`},
 	// Where a Pod asks to be and may not.
 	{"elsewhere", `variables.pod.?nodeSelector.orValue({}).map(k, k + '=' + variables.pod.nodeSelector[k]).filter(s, !(s in variables.nodeSelectors || s.split('=')[0] in variables.common))` +
@@ -143,9 +148,15 @@ var podRules = []Rule{
 		Allow:   "spec.allow.nodeSelectors",
 	},
 	{
+		// The scheduler keeps to anti-affinity both ways: a Pod could keep others off a zone.
+		ID:      "pod-affinity",
+		CEL:     `variables.others.all(t, !has(t.namespaceSelector) && t.?namespaces.orValue([]).all(n, ` + within("n") + `))`,
+		Message: `'podAffinity and podAntiAffinity reach beyond tenant ' + variables.tenant + ': leave out namespaceSelector, and name namespaces of the tenant only'`,
+	},
+	{
 		// The DaemonSet controller names nodes this way; a tenant's template may not.
 		ID:      "node-fields",
-		CEL:     `variables.terms.all(t, t.?matchFields.orValue([]).size() == 0) || ` + cluster,
+		CEL:     `variables.terms.all(t, t.?matchFields.orValue([]).size() == 0) || (oldObject != null && object.kind == 'Pod') || ` + cluster,
 		Message: `'matchFields in a nodeAffinity name a node: leave them out, and use matchExpressions'`,
 	},
 }
@@ -163,6 +174,7 @@ func devices(resource, spec string) Policy {
 		Why:     "A tenant claims devices of the classes that its Tenant allows, and never with admin access.",
 		Match:   []Match{{Group: "resource.k8s.io", Version: "v1", Resources: []string{resource}, Operations: write}},
 		Tenants: true,
+		Holds:   Controllers,
 		When:    []Condition{changed("spec")},
 		Variables: []Variable{
 			list("classes", v1alpha1.DeviceClassesAnnotation),

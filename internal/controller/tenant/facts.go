@@ -21,6 +21,15 @@ import (
 // facts are what compiling needs to know.
 func (r *Reconciler) facts(ctx context.Context, t *v1alpha1.Tenant, live *inventory) (compile.Facts, error) {
 	f := compile.Facts{Namespaces: live.observed(), Now: time.Now()}
+	namesakes := &corev1.NamespaceList{}
+	if err := r.List(ctx, namesakes, client.MatchingFields{prefixIndex: t.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		return f, err
+	}
+	for i := range namesakes.Items {
+		if ns := &namesakes.Items[i]; ns.Labels[v1alpha1.TenantLabel] != t.Name {
+			f.Strangers = append(f.Strangers, ns.Name)
+		}
+	}
 	var err error
 	if f.Defaults, err = facts.Defaults(ctx, r.Client); err != nil {
 		return f, err

@@ -36,7 +36,7 @@ import (
 // Names of cache indexes.
 const (
 	tenantIndex    = "tenant"     // managed objects by tenant
-	prefixIndex    = "prefix"     // tenants by the shorter names that they fall under
+	prefixIndex    = "prefix"     // tenants and namespaces by the shorter names that they fall under
 	namespaceIndex = "namespaces" // tenants by the namespaces that they mention
 	domainIndex    = "domains"    // tenants by their domains and what these are below
 	refusedIndex   = "refused"    // events that pass on a denial
@@ -151,6 +151,11 @@ func index(mgr ctrl.Manager) error {
 	}); err != nil {
 		return err
 	}
+	if err := indexer.IndexField(ctx, &corev1.Namespace{}, prefixIndex, func(o client.Object) []string {
+		return prefixes(o.GetName())
+	}); err != nil {
+		return err
+	}
 	if err := indexer.IndexField(ctx, &v1alpha1.Tenant{}, domainIndex, domainClaims); err != nil {
 		return err
 	}
@@ -212,6 +217,9 @@ func (r *Reconciler) namespaceChanged(ctx context.Context, q queue, states ...cl
 	}
 	for _, t := range mentioning.Items {
 		q.Add(request(t.Name))
+	}
+	for _, name := range prefixes(states[0].GetName()) {
+		q.Add(request(name)) // whose it looks like
 	}
 }
 
