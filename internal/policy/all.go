@@ -10,7 +10,7 @@ func All() []Policy {
 	return slices.Concat(
 		[]Policy{Namespaces, Managed, Cordon, Bindings, Roles, Tokens},
 		Flux, Sources,
-		Workloads, Devices, []Policy{Secrets},
+		Workloads, Devices, []Policy{Secrets, Kept},
 		Traffic, Storage, ExternalSecrets,
 	)
 }

@@ -23,14 +23,19 @@ var ExternalSecrets = []Policy{
 				` + variables.items.filter(d, has(d.sourceRef) && has(d.sourceRef.storeRef)).map(d, d.sourceRef.storeRef)` +
 				` + variables.from.filter(d, has(d.sourceRef) && has(d.sourceRef.storeRef)).map(d, d.sourceRef.storeRef)`},
 			{"shared", `variables.from.filter(d, d.?sourceRef.?storeRef.?kind.orValue(variables.kind) != 'SecretStore')`},
-			// Keys asked of a store that tenants share; '' stands for a search through all of it.
+			// Keys asked of a store that tenants share.
 			{"keys", `variables.items.filter(d, d.?sourceRef.?storeRef.?kind.orValue(variables.kind) != 'SecretStore').map(d, d.remoteRef.key)` +
-				` + variables.shared.filter(d, has(d.extract)).map(d, d.extract.key)` +
-				` + variables.shared.filter(d, has(d.find)).map(d, d.find.?path.orValue(''))`},
+				` + variables.shared.filter(d, has(d.extract)).map(d, d.extract.key)`},
 		},
 		Rules: []Rule{
 			storeRule,
 			keyRule,
+			{
+				// Whether a search keeps to its path is the provider's affair; some don't.
+				ID:      "find",
+				CEL:     `!variables.shared.exists(d, has(d.find))`,
+				Message: `'spec.dataFrom[].find searches a store that tenants share: name keys in data or dataFrom[].extract'`,
+			},
 			{
 				ID: "generator",
 				CEL: `variables.items.all(d, d.?sourceRef.?generatorRef.?kind.orValue('') != 'ClusterGenerator')` +
@@ -58,6 +63,12 @@ var ExternalSecrets = []Policy{
 		Rules: []Rule{
 			storeRule,
 			keyRule,
+			{
+				// A field of newer versions, with stores and keys of its own.
+				ID:      "data-to",
+				CEL:     `!has(dyn(object.spec).dataTo)`,
+				Message: `'spec.dataTo pushes to keys that no list holds: name each in spec.data'`,
+			},
 			{
 				ID:      "generator",
 				CEL:     `object.spec.?selector.?generatorRef.?kind.orValue('') != 'ClusterGenerator'`,
@@ -101,6 +112,6 @@ var storeRule = Rule{
 var keyRule = Rule{
 	ID:      "key",
 	CEL:     `variables.keys.all(k, !k.contains('..') && variables.prefixes.exists(p, k.startsWith(p)))`,
-	Message: `'keys in a ClusterSecretStore begin with ' + ` + named("variables.prefixes") + ` + ', not: ' + variables.keys.filter(k, k.contains('..') || !variables.prefixes.exists(p, k.startsWith(p))).map(k, k == '' ? 'a search without a path' : k).join(', ')`,
+	Message: `'keys in a ClusterSecretStore begin with ' + ` + named("variables.prefixes") + ` + ', not: ' + variables.keys.filter(k, k.contains('..') || !variables.prefixes.exists(p, k.startsWith(p))).join(', ')`,
 	Allow:   "spec.secrets.keyPrefixes",
 }

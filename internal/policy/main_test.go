@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -88,7 +89,16 @@ func provision(t *testing.T, api *testkit.API, tenants []*v1alpha1.Tenant) {
 // learn has the API server serve kinds of software that came after the walls.
 func learn(t *testing.T, api *testkit.API) {
 	t.Helper()
-	learnt.Do(func() { testkit.InstallThirdPartyCRDs(t, api, "testdata/crds") })
+	learnt.Do(func() {
+		testkit.InstallThirdPartyCRDs(t, api, "testdata/crds")
+		// As later versions of External Secrets have it.
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		crd.Name = "pushsecrets.external-secrets.io"
+		later := `[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/dataTo","value":{"type":"array","items":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]`
+		if err := api.Client.Patch(t.Context(), crd, client.RawPatch(json, []byte(later))); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
 
 var learnt sync.Once

@@ -21,6 +21,7 @@ func TestPaths(t *testing.T) {
 	ctx := t.Context()
 	tn := tenant("pier")
 	tn.Spec.Allow = v1alpha1.AllowSpec{Registries: []string{"ghcr.io/pier/"}, DeviceClasses: []string{"gpu"}}
+	tn.Spec.Sources.Verify = &v1alpha1.VerifySpec{SecretNames: []string{"signers"}}
 	build(t, api, tn)
 	bind(t, api, "pier-web", "root", "cluster-admin", subjectUser("pier-root"),
 		rbac("monitoring", "agent"), rbac("pier-web", "worker"))
@@ -39,6 +40,7 @@ func TestPaths(t *testing.T) {
 	}
 	pod := make(`{apiVersion: v1, kind: Pod, metadata: {name: app}, spec: {containers: [{name: app, image: ghcr.io/pier/app}]}}`)
 	service := make(`{apiVersion: v1, kind: Service, metadata: {name: app}, spec: {type: LoadBalancer, ports: [{port: 80}]}}`)
+	key := make(`{apiVersion: v1, kind: Secret, metadata: {name: signers}}`)
 	source := make(`{apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, metadata: {name: app}, spec: {interval: 1m, url: "https://git.example.com/x"}}`)
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "pier-web", Name: "pier"}}
 	worker := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "pier-web", Name: "worker"}}
@@ -88,6 +90,8 @@ func TestPaths(t *testing.T) {
 		"a token of the account":                {token(root, account), "tokens", "managed"},
 		"a token of the account, by a stranger": {token(agent, account), "tokens", "managed"},
 		"a token of an account of its own":      {token(root, worker), "", ""},
+		"a key of the platform, deleted":        {root.Delete(ctx, key.DeepCopyObject().(client.Object), client.DryRunAll), "kept", "names"},
+		"keys of the platform, all deleted":     {root.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace("pier-web"), client.DryRunAll), "kept", "names"},
 		"a volume, by one who provisions":       {provisioner.Create(ctx, manifest(t, volume, ""), client.DryRunAll), "volumes", "platform-only"},
 		"a volume, by the platform":             {grantVolumes(t, api, "csi-operator").Create(ctx, manifest(t, volume, ""), client.DryRunAll), "", ""},
 	} {

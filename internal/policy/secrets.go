@@ -2,6 +2,12 @@
 
 package policy
 
+import (
+	"slices"
+
+	"github.com/tenantry/tenantry/api/v1alpha1"
+)
+
 // providerPrefix begins the names of Secrets that notification Providers may use.
 const providerPrefix = "provider-"
 
@@ -28,6 +34,25 @@ var Secrets = Policy{
 			Message: `'Secret ' + object.metadata.name + ' holds ' + variables.addresses.filter(k, k in variables.keys).join(', ') + ', an address that Flux would go to and no list holds: set spec.address of a Provider instead, leave the key out, or name the Secret otherwise than ` + providerPrefix + `...'`,
 		},
 	},
+}
+
+// Kept holds objects that the platform names in a Tenant: what they say counts as said
+// by the platform.
+var Kept = Policy{
+	Name: "kept",
+	Why:  "Keys that verify a tenant's sources, and kubeconfigs that it may use, are the platform's: whoever could write them would choose the signer, or the cluster.",
+	Match: []Match{
+		{Resources: []string{"secrets", "configmaps"}, Operations: writeDelete},
+	},
+	Tenants: true, Firm: true,
+	Variables: append(slices.Clone(requester),
+		verifyVariable, list("kubeConfigs", v1alpha1.KubeConfigsAnnotation),
+		Variable{"name", `object == null ? oldObject.metadata.name : object.metadata.name`}),
+	Rules: []Rule{{
+		ID:      "names",
+		CEL:     `!(variables.name in variables.verify || variables.name in variables.kubeConfigs) || !variables.ofTenant`,
+		Message: `variables.name + ' is kept by the platform, which names it in spec.sources.verify or spec.allow.kubeConfigs of the Tenant: choose another name'`,
+	}},
 }
 
 // Tokens keeps the accounts that Flux impersonates to Flux.

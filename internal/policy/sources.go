@@ -47,9 +47,16 @@ var Sources = []Policy{
 		Match:     flux("source.toolkit.fluxcd.io", "helmrepositories"),
 		Tenants:   true,
 		When:      fluxConditions,
-		Variables: []Variable{sourcesVariable},
+		Variables: []Variable{sourcesVariable, verifyVariable},
 		Rules: []Rule{
 			allowedURL(`object.spec.url`, "spec.url"),
+			{
+				// Flux looks at signatures of charts from OCI registries alone.
+				ID:      "verify",
+				CEL:     `variables.verify.size() == 0 || object.spec.?type.orValue('default') == 'oci'`,
+				Message: `'this tenant applies only what is signed, and charts of a Helm repository of type default have no signatures: use type oci'`,
+				Allow:   "leave out spec.sources.verify",
+			},
 			{
 				ID:      "provider",
 				CEL:     `object.spec.?provider.orValue('generic') == 'generic'`,
