@@ -14,6 +14,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -209,6 +210,41 @@ func TestDefaultClasses(t *testing.T) {
 		t.Fatal(err)
 	}
 	testkit.Eventually(t, 10*time.Second, "the default class may be used", func() error { return try() })
+}
+
+// TestStrangers tells the tenant's namespaces from those that look like its own.
+func TestStrangers(t *testing.T) {
+	api := testkit.Get(t)
+	ctx := t.Context()
+	startController(t, api)
+	if err := api.Client.Create(ctx, namespace("certs-manager")); err != nil {
+		t.Fatal(err)
+	}
+	tn := newTenant(t, api, "certs", func(s *v1alpha1.TenantSpec) { s.Namespaces.Declared = []string{"certs-web"} })
+	defer remove(t, api, tn)
+	expectReady(t, api, "certs")
+	owner := api.As(t, "certs-owner")
+	let := func(ns string) error {
+		b := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "certs", Name: "let"}}
+		b.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "tenantry:view"}
+		b.Subjects = []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: ns, Name: "x"}}
+		return owner.Create(ctx, b, client.DryRunAll)
+	}
+	if err := let("certs-web"); err != nil {
+		t.Errorf("an account of the tenant: %v", err)
+	}
+	if err := let("certs-manager"); !refusedBy(err, "bindings/subjects") {
+		t.Errorf("an account of a namespace that was there before: %v", err)
+	}
+	if err := api.Client.Create(ctx, namespace("certs-later")); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, 10*time.Second, "a namespace that came later is no tenant's", func() error {
+		if err := let("certs-later"); !refusedBy(err, "bindings/subjects") {
+			return fmt.Errorf("answered %w", err)
+		}
+		return nil
+	})
 }
 
 func service(namespace string, kind corev1.ServiceType) *corev1.Service {
