@@ -30,6 +30,7 @@ var rules = []struct {
 	{"internal/policy", append([]string{module + "internal/"}, clients...), "policies are data"},
 	{"internal/status", append([]string{module + "internal/"}, clients...), "conditions are computed from facts"},
 	{"internal/fleet", []string{module + "internal/", "sigs.k8s.io/controller-runtime", "k8s.io/client-go"}, "a fleet is read without a cluster"},
+	{"internal/facts", []string{module + "internal/controller", module + "internal/cli", module + "internal/install", module + "internal/local", module + "internal/fleet"}, "facts are read for whoever compiles"},
 	{"internal/kube", []string{module + "internal/"}, "the cluster's adapter knows no feature"},
 	{"internal/controller", []string{module + "internal/local", module + "internal/cli", module + "internal/fleet", module + "internal/install"}, "siblings don't import each other"},
 	{"internal/install", []string{module + "internal/local", module + "internal/cli", module + "internal/fleet", module + "internal/controller"}, "siblings don't import each other"},

@@ -57,7 +57,7 @@ func newTenantExport(s Streams, flags kubeFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			facts, err := liveFacts(cmd.Context(), c, t.Name)
+			facts, err := liveFacts(cmd.Context(), c, t)
 			if err != nil {
 				return err
 			}
@@ -132,28 +132,44 @@ func readInput(in io.Reader, path string) ([]byte, error) {
 }
 
 // liveFacts are the facts that the controller would compile with.
-func liveFacts(ctx context.Context, c client.Client, tenant string) (compile.Facts, error) {
+func liveFacts(ctx context.Context, c client.Client, t *v1alpha1.Tenant) (compile.Facts, error) {
 	known := compile.Facts{Now: time.Now()}
 	var err error
 	if known.Defaults, err = facts.Defaults(ctx, c); err != nil {
 		return known, err
 	}
 	namespaces := &corev1.NamespaceList{}
-	if err := c.List(ctx, namespaces, client.MatchingLabels{v1alpha1.TenantLabel: tenant}); err != nil {
+	if err := c.List(ctx, namespaces); err != nil {
 		return known, err
 	}
 	bindings := &rbacv1.RoleBindingList{}
-	if err := c.List(ctx, bindings, client.MatchingLabels(compile.ManagedLabels(tenant))); err != nil {
+	if err := c.List(ctx, bindings, client.MatchingLabels(compile.ManagedLabels(t.Name))); err != nil {
 		return known, err
 	}
+	held := map[string][]string{}
 	for i := range namespaces.Items {
 		ns := &namespaces.Items[i]
-		if compile.System(ns.Name) {
-			continue
+		held[ns.Name] = compile.Held(ns)
+		switch {
+		case ns.Labels[v1alpha1.TenantLabel] != t.Name:
+			if strings.HasPrefix(ns.Name, t.Name+"-") {
+				known.Strangers = append(known.Strangers, ns.Name)
+			}
+		case !compile.System(ns.Name):
+			known.Namespaces = append(known.Namespaces, compile.Observe(ns, slices.ContainsFunc(bindings.Items, func(b rbacv1.RoleBinding) bool {
+				return b.Namespace == ns.Name && b.Name == compile.RoleAdmin
+			})))
 		}
-		known.Namespaces = append(known.Namespaces, compile.Observe(ns, slices.ContainsFunc(bindings.Items, func(b rbacv1.RoleBinding) bool {
-			return b.Namespace == ns.Name && b.Name == compile.RoleAdmin
-		})))
 	}
+	tenants := &v1alpha1.TenantList{}
+	if err := c.List(ctx, tenants); err != nil {
+		return known, err
+	}
+	var others []compile.Claim
+	for i := range tenants.Items {
+		o := &tenants.Items[i]
+		others = append(others, compile.Claim{Tenant: o, Held: held[o.Name]})
+	}
+	known.TakenDomains = compile.TakenDomains(compile.Claim{Tenant: t, Held: held[t.Name]}, others)
 	return known, nil
 }

@@ -11,6 +11,7 @@ func All() []Policy {
 		[]Policy{Namespaces, Managed, Cordon, Bindings, Roles, Tokens},
 		Flux, Sources,
 		Workloads, Devices, []Policy{Secrets, Kept},
-		Traffic, Storage, ExternalSecrets,
+		Services, []Policy{Ingresses}, Gateways, []Policy{NetworkPolicies},
+		Storage, ExternalSecrets,
 	)
 }

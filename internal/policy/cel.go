@@ -99,3 +99,9 @@ func address(url, list string) string {
 func named(list string) string {
 	return fmt.Sprintf(`(%[1]s.size() == 0 ? 'none' : %[1]s.join(', '))`, list)
 }
+
+// ask is the CEL for the end of a message about something that is in no list: what is,
+// what to do instead, and where a platform admin adds it.
+func ask(list, how, field string) string {
+	return `' is not allowed, allowed are: ' + ` + named(list) + ` + '; ` + how + `, or ask a platform admin to add it to ` + field + ` of the Tenant'`
+}

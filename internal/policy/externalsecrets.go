@@ -89,7 +89,7 @@ var ExternalSecrets = []Policy{
 		Rules: []Rule{{
 			ID:      "provider",
 			CEL:     `variables.providers.all(p, p in variables.allowed)`,
-			Message: `'a SecretStore with provider ' + variables.providers.join(', ') + ' is not allowed, allowed are: ' + ` + named("variables.allowed") + ` + '; use one of these, or ask a platform admin to add it to spec.secrets.providers of the Tenant'`,
+			Message: `'a SecretStore with provider ' + variables.providers.join(', ') + ` + ask("variables.allowed", "use one of these", "spec.secrets.providers"),
 			Allow:   "spec.secrets.providers",
 		}},
 	},

@@ -51,7 +51,7 @@ var Storage = []Policy{
 			{
 				ID:      "attributes-class",
 				CEL:     `object.spec.?volumeAttributesClassName.orValue('') in [''] + variables.attributesClasses`,
-				Message: `'volume attributes class ' + object.spec.?volumeAttributesClassName.orValue('') + ' is not allowed, allowed are: ' + ` + named("variables.attributesClasses") + ` + '; leave it out, or ask a platform admin to add it to spec.allow.volumeAttributesClasses of the Tenant'`,
+				Message: `'volume attributes class ' + object.spec.?volumeAttributesClassName.orValue('') + ` + ask("variables.attributesClasses", "leave it out", "spec.allow.volumeAttributesClasses"),
 				Allow:   "spec.allow.volumeAttributesClasses",
 			},
 		},
@@ -87,7 +87,7 @@ var Storage = []Policy{
 				// The snapshot controller writes the default class, which no list has to name.
 				ID:      "class",
 				CEL:     `!variables.ofTenant || object.spec.?volumeSnapshotClassName.orValue('') in [''] + variables.classes`,
-				Message: `'snapshot class ' + object.spec.?volumeSnapshotClassName.orValue('') + ' is not allowed, allowed are: ' + ` + named("variables.classes") + ` + '; leave it out for the default, or ask a platform admin to add it to spec.allow.snapshotClasses of the Tenant'`,
+				Message: `'snapshot class ' + object.spec.?volumeSnapshotClassName.orValue('') + ` + ask("variables.classes", "leave it out for the default", "spec.allow.snapshotClasses"),
 				Allow:   "spec.allow.snapshotClasses",
 			},
 		},

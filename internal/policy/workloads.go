@@ -121,13 +121,13 @@ var podRules = []Rule{
 	{
 		ID:      "priority-class",
 		CEL:     `variables.pod.?priorityClassName.orValue('') in [''] + variables.priorityClasses`,
-		Message: `'priorityClassName ' + variables.pod.?priorityClassName.orValue('') + ' is not allowed, allowed are: ' + ` + named("variables.priorityClasses") + ` + '; leave it out, or ask a platform admin to add it to spec.allow.priorityClasses of the Tenant'`,
+		Message: `'priorityClassName ' + variables.pod.?priorityClassName.orValue('') + ` + ask("variables.priorityClasses", "leave it out", "spec.allow.priorityClasses"),
 		Allow:   "spec.allow.priorityClasses",
 	},
 	{
 		ID:      "runtime-class",
 		CEL:     `variables.pod.?runtimeClassName.orValue('') in [''] + variables.runtimeClasses`,
-		Message: `'runtimeClassName ' + variables.pod.?runtimeClassName.orValue('') + ' is not allowed, allowed are: ' + ` + named("variables.runtimeClasses") + ` + '; leave it out, or ask a platform admin to add it to spec.allow.runtimeClasses of the Tenant'`,
+		Message: `'runtimeClassName ' + variables.pod.?runtimeClassName.orValue('') + ` + ask("variables.runtimeClasses", "leave it out", "spec.allow.runtimeClasses"),
 		Allow:   "spec.allow.runtimeClasses",
 	},
 	{
