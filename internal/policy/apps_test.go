@@ -108,7 +108,7 @@ func runApp(t *testing.T, api *testkit.API, tn *v1alpha1.Tenant, app string) {
 	if pods == 0 {
 		return // a chart's Pods are made by Helm
 	}
-	testkit.Eventually(t, 30*time.Second, fmt.Sprintf("%d Pods are made", pods), func() error {
+	testkit.Eventually(t, 60*time.Second, fmt.Sprintf("%d Pods are made", pods), func() error {
 		list := &corev1.PodList{}
 		if err := api.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return err

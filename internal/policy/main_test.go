@@ -56,7 +56,7 @@ func build(t *testing.T, api *testkit.API, tenants ...*v1alpha1.Tenant) {
 	// Grants reach the authorizer through a watch.
 	for _, tn := range tenants {
 		c := api.AsAccount(t, tn.Name, tn.Name)
-		testkit.Eventually(t, 10*time.Second, "tenant "+tn.Name+" may act", func() error {
+		testkit.Eventually(t, 30*time.Second, "tenant "+tn.Name+" may act", func() error {
 			if err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: tn.Name + "-probe", Labels: map[string]string{v1alpha1.TenantLabel: tn.Name}}}, client.DryRunAll); err != nil {
 				return err
 			}

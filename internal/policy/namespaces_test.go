@@ -45,7 +45,7 @@ func TestNamespaces(t *testing.T) {
 		}
 	}
 	provision(t, api, []*v1alpha1.Tenant{full})
-	testkit.Eventually(t, 10*time.Second, "an owner of a full tenant is known", func() error {
+	testkit.Eventually(t, 30*time.Second, "an owner of a full tenant is known", func() error {
 		err := api.As(t, "full-owner").Create(background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "full-probe"}}, client.DryRunAll)
 		if err == nil || !strings.Contains(err.Error(), "[namespaces/") {
 			return fmt.Errorf("answered %w", err)

@@ -82,7 +82,7 @@ func grantVolumes(t *testing.T, api *testkit.API, user string) client.Client {
 		}
 	}
 	c := api.As(t, user)
-	testkit.Eventually(t, 10*time.Second, "the grant is known", func() error {
+	testkit.Eventually(t, 30*time.Second, "the grant is known", func() error {
 		return c.List(t.Context(), &corev1.PersistentVolumeList{})
 	})
 	return c
@@ -113,7 +113,7 @@ func grantIn(t *testing.T, api *testkit.API, namespace, user, role string) {
 // granted waits until a grant has reached the authorizer, which learns of it by a watch.
 func granted(t *testing.T, c client.Client, probe client.Object) {
 	t.Helper()
-	testkit.Eventually(t, 10*time.Second, "the grant is known", func() error {
+	testkit.Eventually(t, 30*time.Second, "the grant is known", func() error {
 		return c.Create(t.Context(), probe.DeepCopyObject().(client.Object), client.DryRunAll)
 	})
 }
