@@ -62,8 +62,10 @@ func (i *Installer) Install(ctx context.Context, dryRun bool, audit ...string) (
 	if err := i.apply(ctx, set.Walls); err != nil {
 		return set, err
 	}
-	if err := i.canary(ctx, set.digest); err != nil {
-		return set, err
+	for _, mark := range []string{"first-" + set.digest, set.digest} {
+		if err := i.canary(ctx, mark); err != nil {
+			return set, err
+		}
 	}
 	if err := i.retire(ctx, set); err != nil {
 		return set, err
@@ -138,13 +140,17 @@ func (i *Installer) established(ctx context.Context) error {
 // errNoWall says that the canary was not seen refused.
 var errNoWall = errors.New("the policies were not seen to hold")
 
-// canary waits until the API server refuses, by dry run, what the policy written last
+// canary writes a canary and waits until the API server refuses, by dry run, what it
 // refuses to everyone. With several API servers it asks the one that it reaches.
-func (i *Installer) canary(ctx context.Context, digest string) error {
+func (i *Installer) canary(ctx context.Context, mark string) error {
+	p, binding := policy.Canary(mark)
+	if err := i.apply(ctx, []*unstructured.Unstructured{object(p), object(binding)}); err != nil {
+		return err
+	}
 	var last error
 	err := poll(ctx, "the policies refuse a request that they must refuse", func(ctx context.Context) (bool, error) {
 		last = i.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: policy.CanaryPrefix}}, client.DryRunAll)
-		return apierrors.IsForbidden(last) && strings.Contains(last.Error(), "/"+digest+"]"), nil
+		return apierrors.IsForbidden(last) && strings.Contains(last.Error(), "/"+mark+"]"), nil
 	})
 	if err == nil {
 		return nil

@@ -70,8 +70,8 @@ func Objects(opts Options) (Set, error) {
 		}
 	}
 	policies := policy.Objects(opts.Audit...)
-	canary, binding, digest := policy.Canary(policies)
-	set.digest = digest
+	set.digest = policy.Digest(policies)
+	canary, binding := policy.Canary(set.digest)
 	if opts.Stamp {
 		policies = append(policies, policy.Stamp(), policy.StampBinding())
 	}

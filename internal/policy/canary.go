@@ -15,11 +15,15 @@ import (
 // CanaryPrefix begins the names of namespaces that can't be made, by anybody.
 const CanaryPrefix = "tenantry-canary-"
 
-// Canary renders the policy that tells whether an API server holds to a set of
-// policies yet. It is written after them, and an API server reads policies in the
-// order of writing: when it refuses a canary with the set's digest, it has them all.
-func Canary(set []runtime.Object) (policy, binding runtime.Object, digest string) {
-	digest = digestOf(set)
+// Canary renders the policy that tells, by the mark in its denials, whether an API server
+// holds to a set of policies yet.
+//
+// API servers learn of policies in the order of writing, but gather what they hold to one
+// by one, in any order, about once a second. Policies that are written while they gather
+// may be missed by a round that already sees the canary. So a canary with a first mark is
+// written after the set and awaited, and then one with another: the round that shows this
+// one began when the set was known.
+func Canary(mark string) (policy, binding runtime.Object) {
 	p := Policy{
 		Name:  "canary",
 		Why:   "Tells whether the policies that were written before it are held to: no namespace is made under its name.",
@@ -27,12 +31,13 @@ func Canary(set []runtime.Object) (policy, binding runtime.Object, digest string
 		Firm:  true,
 		Holds: Everyone,
 		When:  []Condition{{"canary", fmt.Sprintf(`object.metadata.?name.orValue('').startsWith('%s')`, CanaryPrefix)}},
-		Rules: []Rule{{ID: digest, CEL: `false`, Message: `'the walls stand'`}},
+		Rules: []Rule{{ID: mark, CEL: `false`, Message: `'the walls stand'`}},
 	}
-	return p.enforcing(nil), bind(p.ObjectName(), admissionv1.Deny), digest
+	return p.enforcing(nil), bind(p.ObjectName(), admissionv1.Deny)
 }
 
-func digestOf(set []runtime.Object) string {
+// Digest of a set of policies: the mark that its canary keeps.
+func Digest(set []runtime.Object) string {
 	bytes, err := json.Marshal(set)
 	if err != nil {
 		panic(fmt.Sprintf("policy: the set does not marshal: %v", err)) // typed API objects always do

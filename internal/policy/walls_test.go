@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -62,28 +63,56 @@ type wallCase struct {
 func TestWalls(t *testing.T) {
 	api := testkit.Get(t)
 	learn(t, api)
-	files, err := filepath.Glob("testdata/walls/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no tables: %v", err)
-	}
-	for _, f := range files {
-		name := strings.TrimSuffix(filepath.Base(f), ".yaml")
+	for name, tb := range tables(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			content, err := os.ReadFile(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var tb table
-			if err := yaml.UnmarshalStrict(content, &tb); err != nil {
-				t.Fatalf("%s: %v", f, err)
-			}
 			runTable(t, api, name, tb)
 		})
 	}
 }
 
+// tables are those of testdata/walls, by their names.
+func tables(t *testing.T) map[string]table {
+	t.Helper()
+	files, err := filepath.Glob("testdata/walls/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no tables: %v", err)
+	}
+	all := map[string]table{}
+	for _, f := range files {
+		content, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var tb table
+		if err := yaml.UnmarshalStrict(content, &tb); err != nil {
+			t.Fatalf("%s: %v", f, err)
+		}
+		all[strings.TrimSuffix(filepath.Base(f), ".yaml")] = tb
+	}
+	return all
+}
+
 func runTable(t *testing.T, api *testkit.API, name string, tb table) {
+	prepare(t, api, name, tb)
+	for _, tc := range tb.Cases {
+		t.Run(tc.Is, func(t *testing.T) {
+			t.Parallel()
+			tc.run(t, tc.paths(t, api, name, tb))
+		})
+	}
+}
+
+// prepared are the tables whose tenants are there.
+var prepared sync.Map
+
+// prepare makes a table's tenants, and identities with every right in their namespaces
+// that RBAC can give.
+func prepare(t *testing.T, api *testkit.API, name string, tb table) {
+	t.Helper()
+	if _, done := prepared.LoadOrStore(name, true); done {
+		return
+	}
 	none, some := tenant(name+"0"), tenant(name+"1")
 	owners, namespaces := some.Spec.Owners, some.Spec.Namespaces
 	some.Spec = *tb.Some.DeepCopy()
@@ -106,24 +135,6 @@ func runTable(t *testing.T, api *testkit.API, name string, tb table) {
 		// An admin of one namespace, by the tenant's own choice.
 		grantIn(t, api, tn+"-web", tn+"-admin", "tenantry:admin")
 	}
-	for _, tc := range tb.Cases {
-		t.Run(tc.Is, func(t *testing.T) {
-			t.Parallel()
-			base, ok := tb.Objects[tc.Of]
-			if !ok {
-				t.Fatalf("there is no object %q", tc.Of)
-			}
-			tn := name + "0"
-			if tc.Tenant == "some" {
-				tn = name + "1"
-			}
-			namespace := tn + "-web"
-			if tc.In == "home" {
-				namespace = tn
-			}
-			tc.run(t, api, tn, manifest(t, strings.ReplaceAll(base, "TENANT", tn), namespace), fill(tc.With, tn))
-		})
-	}
 }
 
 // fill puts the tenant's name where a case leaves it open.
@@ -142,8 +153,23 @@ func fill(with map[string]any, tenant string) map[string]any {
 	return filled
 }
 
-// run makes the request on every path that there is to it.
-func (tc wallCase) run(t *testing.T, api *testkit.API, tenant string, base *unstructured.Unstructured, change map[string]any) {
+// paths are the ways to make the request, by name.
+func (tc wallCase) paths(t *testing.T, api *testkit.API, name string, tb table) map[string]func() error {
+	t.Helper()
+	manifestOf, ok := tb.Objects[tc.Of]
+	if !ok {
+		t.Fatalf("there is no object %q", tc.Of)
+	}
+	tenant := name + "0"
+	if tc.Tenant == "some" {
+		tenant = name + "1"
+	}
+	namespace := tenant + "-web"
+	if tc.In == "home" {
+		namespace = tenant
+	}
+	base := manifest(t, strings.ReplaceAll(manifestOf, "TENANT", tenant), namespace)
+	change := fill(tc.With, tenant)
 	as := map[string]string{
 		"": tenant + "-owner", "writer": tenant + "-writer", "admin": tenant + "-admin",
 		"account": "system:serviceaccount:" + tenant + ":" + tenant,
@@ -216,6 +242,11 @@ func (tc wallCase) run(t *testing.T, api *testkit.API, tenant string, base *unst
 		}
 		paths["apply patch"] = func() error { return applyDry(c, target) }
 	}
+	return paths
+}
+
+// run makes the request on every path that there is to it.
+func (tc wallCase) run(t *testing.T, paths map[string]func() error) {
 	policy, rule, _ := strings.Cut(tc.Refused, "/")
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
 		t.Run(path, func(t *testing.T) {
