@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,7 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/go-logr/logr/testr"
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 
 	"github.com/tenantry/tenantry/api/v1alpha1"
 	"github.com/tenantry/tenantry/internal/controller"
@@ -32,9 +34,10 @@ func TestMain(m *testing.M) {
 // and stops it at the end of the test or when stop is called.
 func startController(t *testing.T, api *testkit.API) (stop func()) {
 	t.Helper()
-	log.SetLogger(testr.New(t))
+	logger := logTo(t)
+	log.SetLogger(logger)
 	cfg := kube.As(api.Config, "system:serviceaccount:tenantry-system:tenantry-controller")
-	mgr, err := controller.New(cfg, controller.Options{MetricsAddress: "0", HealthAddress: "0", Logger: testr.New(t)})
+	mgr, err := controller.New(cfg, controller.Options{MetricsAddress: "0", HealthAddress: "0", Logger: logger})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,6 +60,25 @@ func startController(t *testing.T, api *testkit.API) (stop func()) {
 	}
 	t.Cleanup(stop)
 	return stop
+}
+
+// logTo logs to the test until it ends: a manager's last goroutines outlive it, and a test
+// that is over takes no more lines.
+func logTo(t *testing.T) logr.Logger {
+	var mu sync.Mutex
+	over := false
+	t.Cleanup(func() {
+		mu.Lock()
+		defer mu.Unlock()
+		over = true
+	})
+	return funcr.New(func(prefix, args string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !over {
+			t.Log(prefix, args)
+		}
+	}, funcr.Options{})
 }
 
 // newTenant makes a Tenant that the test's end removes.
