@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,13 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-
-	"github.com/go-logr/logr"
-	"github.com/go-logr/logr/funcr"
 
 	"github.com/tenantry/tenantry/api/v1alpha1"
-	"github.com/tenantry/tenantry/internal/controller"
 	"github.com/tenantry/tenantry/internal/kube"
 	"github.com/tenantry/tenantry/internal/local"
 	"github.com/tenantry/tenantry/internal/testkit"
@@ -30,55 +24,9 @@ func TestMain(m *testing.M) {
 	testkit.Main(m, testkit.Options{Flux: true, ControlPlaneOptions: local.ControlPlaneOptions{Controllers: true}})
 }
 
-// startController runs the controller as its own account, with its own few rights,
-// and stops it at the end of the test or when stop is called.
 func startController(t *testing.T, api *testkit.API) (stop func()) {
 	t.Helper()
-	logger := logTo(t)
-	log.SetLogger(logger)
-	cfg := kube.As(api.Config, "system:serviceaccount:tenantry-system:tenantry-controller")
-	mgr, err := controller.New(cfg, controller.Options{MetricsAddress: "0", HealthAddress: "0", Logger: logger})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	if !mgr.GetCache().WaitForCacheSync(ctx) {
-		t.Fatal("the controller's cache does not sync")
-	}
-	stopped := false
-	stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("the controller ended: %v", err)
-		}
-	}
-	t.Cleanup(stop)
-	return stop
-}
-
-// logTo logs to the test until it ends: a manager's last goroutines outlive it, and a test
-// that is over takes no more lines.
-func logTo(t *testing.T) logr.Logger {
-	var mu sync.Mutex
-	over := false
-	t.Cleanup(func() {
-		mu.Lock()
-		defer mu.Unlock()
-		over = true
-	})
-	return funcr.New(func(prefix, args string) {
-		mu.Lock()
-		defer mu.Unlock()
-		if !over {
-			t.Log(prefix, args)
-		}
-	}, funcr.Options{})
+	return testkit.StartController(t, api)
 }
 
 // newTenant makes a Tenant that the test's end removes.

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -46,6 +47,8 @@ type process struct {
 	processSpec
 	cmd  *exec.Cmd
 	done chan struct{}
+	// replaced says that its end is no death to tell of.
+	replaced bool
 }
 
 // processRecord finds a process again after a crash of ours: an id alone may have
@@ -113,7 +116,7 @@ func (s *supervisor) wait(p *process) {
 	close(p.done)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stopping {
+	if s.stopping || p.replaced {
 		return
 	}
 	end := "ended by itself"
@@ -143,6 +146,23 @@ func (s *supervisor) stop() {
 	s.mu.Lock()
 	s.processes = nil
 	s.mu.Unlock()
+}
+
+// restart kills a program and starts it again as it was.
+func (s *supervisor) restart(name string) error {
+	s.mu.Lock()
+	i := slices.IndexFunc(s.processes, func(p *process) bool { return p.name == name })
+	if i < 0 {
+		s.mu.Unlock()
+		return fmt.Errorf("%s does not run", name)
+	}
+	old := s.processes[i]
+	old.replaced = true
+	s.processes = slices.Delete(s.processes, i, i+1)
+	s.mu.Unlock()
+	_ = old.cmd.Process.Kill() // gone already is as good
+	<-old.done
+	return s.start(old.processSpec)
 }
 
 func (p *process) stop() {

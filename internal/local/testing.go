@@ -17,3 +17,12 @@ func StartControlPlane(ctx context.Context, dir string, helpers Helpers, opts Co
 	cp, err = startControlPlane(ctx, dir, helpers, sup, opts)
 	return cp, sup.stop, err
 }
+
+// RestartAPIServer kills the API server, starts it again and returns as soon as it says
+// that it is ready.
+func (cp *ControlPlane) RestartAPIServer(ctx context.Context) error {
+	if err := cp.sup.restart("kube-apiserver"); err != nil {
+		return err
+	}
+	return cp.waitReady(ctx)
+}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -91,13 +90,6 @@ func learn(t *testing.T, api *testkit.API) {
 	t.Helper()
 	learnt.Do(func() {
 		testkit.InstallThirdPartyCRDs(t, api, "testdata/crds")
-		// As later versions of External Secrets have it.
-		crd := &apiextensionsv1.CustomResourceDefinition{}
-		crd.Name = "pushsecrets.external-secrets.io"
-		later := `[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/dataTo","value":{"type":"array","items":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]`
-		if err := api.Client.Patch(t.Context(), crd, client.RawPatch(json, []byte(later))); err != nil {
-			t.Fatal(err)
-		}
 	})
 }
 

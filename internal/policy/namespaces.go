@@ -31,8 +31,9 @@ var Namespaces = Policy{
 		{"theirs", `variables.old == '' && variables.new == '' ? variables.ours : variables.ours + ['pod-security.kubernetes.io/', 'toolkit.fluxcd.io/tenant', 'scheduler.alpha.kubernetes.io/', 'resource.kubernetes.io/admin-access']`},
 		{"changedLabels", `variables.newLabels.map(k, variables.theirs.exists(p, k.startsWith(p)) && !(k in variables.oldLabels && variables.oldLabels[k] == variables.newLabels[k]), k) + variables.oldLabels.map(k, variables.theirs.exists(p, k.startsWith(p)) && !(k in variables.newLabels), k)`},
 		{"changedAnnotations", `variables.newAnnotations.map(k, variables.theirs.exists(p, k.startsWith(p)) && !(k in variables.oldAnnotations && variables.oldAnnotations[k] == variables.newAnnotations[k]), k) + variables.oldAnnotations.map(k, variables.theirs.exists(p, k.startsWith(p)) && !(k in variables.newAnnotations), k)`},
-		// A new namespace may say whose it is, in our label and in Flux's.
-		{"reserved", `variables.changedLabels.filter(k, request.operation != 'CREATE' || !(k == 'tenantry.dev/tenant' || k == 'toolkit.fluxcd.io/tenant' && variables.newLabels[k] == variables.new)) + variables.changedAnnotations`},
+		// A new namespace may say whose it is, in our label and in Flux's. Later our label is
+		// keep-tenant's affair, unless an empty one comes or goes, which says nothing.
+		{"reserved", `variables.changedLabels.filter(k, !(k == 'tenantry.dev/tenant' && variables.old != variables.new || request.operation == 'CREATE' && k == 'toolkit.fluxcd.io/tenant' && variables.newLabels[k] == variables.new)) + variables.changedAnnotations`},
 	},
 	Rules: []Rule{
 		{

@@ -134,6 +134,8 @@ func TestNamespaces(t *testing.T) {
 		"a stranger creates a namespace of no tenant":                      {stranger, create("other"), ""},
 		"a stranger creates with a tenant's label":                         {stranger, create("oil-a", label("tenantry.dev/tenant", "oil")), "own"},
 		"a stranger creates a gateway":                                     {stranger, create("other", label("tenantry.dev/gateway", "true")), "reserved"},
+		"a stranger creates with an empty label of a tenant":               {stranger, create("other", label("tenantry.dev/tenant", "")), "reserved"},
+		"a stranger puts an empty label of a tenant on a namespace":        {stranger, patch("plain", merge, `{"metadata":{"labels":{"tenantry.dev/tenant":""}}}`), "reserved"},
 		"a stranger sets a Pod Security level on a namespace of no tenant": {stranger, patch("plain", merge, `{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"baseline"}}}`), ""},
 		"a stranger labels a tenant namespace with its own key":            {stranger, patch("oil-web", merge, `{"metadata":{"labels":{"backup":"daily"}}}`), ""},
 		"a stranger takes a tenant namespace's label":                      {stranger, patch("oil-web", merge, `{"metadata":{"labels":{"tenantry.dev/tenant":null}}}`), "keep-tenant"},

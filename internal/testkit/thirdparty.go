@@ -9,6 +9,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // thirdParty are modules that ship the CRDs of software which walls are for and
@@ -38,6 +43,12 @@ func InstallThirdPartyCRDs(t testing.TB, a *API, dirs ...string) {
 		if err := InstallCRDs(t.Context(), a.Client, g); err != nil {
 			t.Fatal(err)
 		}
+	}
+	// As later versions of External Secrets have it.
+	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "pushsecrets.external-secrets.io"}}
+	later := `[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/dataTo","value":{"type":"array","items":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]`
+	if err := a.Client.Patch(t.Context(), crd, client.RawPatch(types.JSONPatchType, []byte(later))); err != nil {
+		t.Fatal(err)
 	}
 }
 
