@@ -329,10 +329,17 @@ func ask(sc Scene, t Try) (Request, error) {
 	if in == clusterWide {
 		in = ""
 	}
-	spec := map[string]any{"resourceAttributes": map[string]any{
+	return question(map[string]any{
 		"verb": m.Verb, "group": m.Group, "resource": resource, "subresource": sub, "name": m.Name, "namespace": in,
-	}}
-	body, err := json.Marshal(map[string]any{"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": spec})
+	})
+}
+
+// question asks the authorizer.
+func question(attributes map[string]any) (Request, error) {
+	body, err := json.Marshal(map[string]any{
+		"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+		"spec": map[string]any{"resourceAttributes": attributes},
+	})
 	return Request{
 		Path: "ask", Method: "POST", Type: "application/json", Body: body,
 		URL: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",

@@ -44,6 +44,10 @@ type Result struct {
 	Outcome Outcome      `json:"outcome"`
 	Reason  string       `json:"reason,omitempty"`
 	Paths   []PathResult `json:"paths,omitempty"`
+	// Grant is, of an attack that got through, what the authorizer says let it.
+	Grant string `json:"grant,omitempty"`
+	// Namespace that it was in.
+	Namespace string `json:"namespace,omitempty"`
 }
 
 // result judges an attack by its paths: held where one path showed it and none let it

@@ -18,6 +18,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
+
+	"github.com/tenantry/tenantry/api/v1alpha1"
 )
 
 // Options of a run.
@@ -125,7 +127,12 @@ func (r *Runner) play(ctx context.Context, s *Suite, kinds Kinds, sc Scene, a *A
 		var paths []PathResult
 		paths, err = r.playDrafts(ctx, s, kinds, sc, a, subject, attacks)
 		if err == nil {
-			return result(a, sc, paths), nil
+			got := result(a, sc, paths)
+			if got.Outcome == Through {
+				got.Namespace = attacks[0].namespace
+				got.Grant, err = r.grant(ctx, a, subject, attacks[0])
+			}
+			return got, err
 		}
 	}
 	if m := (missing{}); errors.As(err, &m) {
@@ -166,7 +173,43 @@ func (r *Runner) playAsk(ctx context.Context, sc Scene, a *Attack, as Subject) (
 	if err != nil {
 		return Result{}, err
 	}
-	return result(a, sc, []PathResult{verdict(a, attacked, answer, control)}), nil
+	got := result(a, sc, []PathResult{verdict(a, attacked, answer, control)})
+	if got.Outcome == Through {
+		got.Grant = answer.Message
+	}
+	return got, nil
+}
+
+// grant asks the authorizer why an attack got through: what it allowed that the wall
+// relies on nobody having.
+func (r *Runner) grant(ctx context.Context, a *Attack, as Subject, d draft) (string, error) {
+	verb, sub, _ := strings.Cut(d.path, "/")
+	asked := map[string]any{"verb": authorized[verb], "group": d.gvk.Group, "resource": d.resource.Name, "subresource": sub, "name": d.name, "namespace": d.namespace}
+	switch {
+	case policyOf(a.Wall) != "":
+		asked = map[string]any{"verb": v1alpha1.VerbBypass, "group": v1alpha1.Group, "resource": "tenants"}
+	case a.Wall == WallEscalation && d.gvk.Kind == "Role":
+		asked = map[string]any{"verb": "escalate", "group": d.gvk.Group, "resource": "roles", "namespace": d.namespace}
+	case a.Wall == WallEscalation:
+		asked = map[string]any{"verb": "bind", "group": d.gvk.Group, "resource": "clusterroles", "namespace": d.namespace}
+	case a.Wall != WallRBAC:
+		return "", nil
+	}
+	q, err := question(asked)
+	if err != nil {
+		return "", err
+	}
+	answer, err := r.send(ctx, as, q)
+	if err != nil || !answer.Passed {
+		return "", err
+	}
+	return answer.Message, nil
+}
+
+// authorized is the verb that the authorizer is asked about a request.
+var authorized = map[string]string{
+	PathCreate: "create", PathGenerate: "create", PathApply: "patch", PathMerge: "patch", PathStrategic: "patch", PathJSON: "patch",
+	PathPut: "update", PathDelete: "delete", PathSweep: "deletecollection", PathGet: "get", PathList: "list",
 }
 
 func verdict(a *Attack, req Request, answer, twin Answer) PathResult {

@@ -26,7 +26,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testkit.Main(m, testkit.Options{ControlPlaneOptions: local.ControlPlaneOptions{Controllers: true}})
+	testkit.Main(m, testkit.Options{Flux: true, ControlPlaneOptions: local.ControlPlaneOptions{Controllers: true}})
 }
 
 // run runs the command line as a person would.

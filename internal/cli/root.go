@@ -82,7 +82,7 @@ func newRoot(s Streams) *cobra.Command {
 		c.GroupID = "local"
 		root.AddCommand(c)
 	}
-	for _, c := range []*cobra.Command{newTenant(s), newInstall(s), newUninstall(s), newController(s)} {
+	for _, c := range []*cobra.Command{newTenant(s), newAudit(s), newInstall(s), newUninstall(s), newController(s)} {
 		c.GroupID = "cluster"
 		root.AddCommand(c)
 	}
