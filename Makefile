@@ -7,7 +7,7 @@ TOOLS   := bin/tools
 # Minors beside the newest that the control plane builds as.
 KUBERNETES := 1.35 1.34
 
-.PHONY: demo build test test-kubernetes test-unit lint verify generate bench bench-onboard bench-admission clean help
+.PHONY: demo build test test-kubernetes test-unit lint verify generate bench bench-onboard bench-admission bench-audit clean help
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -52,7 +52,7 @@ verify: ## See that what is generated is up to date
 	$(MAKE) --no-print-directory generate >/dev/null && after=$$(state); \
 	if [ "$$before" != "$$after" ]; then git --no-pager diff --stat; echo "generated files were out of date: commit what make generate wrote"; exit 1; fi
 
-bench: bench-onboard bench-admission ## Run every benchmark
+bench: bench-onboard bench-admission bench-audit ## Run every benchmark
 
 bench-onboard: build ## Tenants from apply to Ready, against raw writes
 	cd test/e2e && go build -buildvcs=false -o ../../bin/bench ./bench
@@ -61,6 +61,10 @@ bench-onboard: build ## Tenants from apply to Ready, against raw writes
 bench-admission: build ## A write in a tenant's namespace, against a plain one
 	cd test/e2e && go build -buildvcs=false -o ../../bin/bench ./bench
 	./bin/bench admission
+
+bench-audit: build ## The isolation suite on a hundred tenants, against one
+	cd test/e2e && go build -buildvcs=false -o ../../bin/bench ./bench
+	./bin/bench audit
 
 $(TOOLS)/%: tools/go.mod tools/go.sum
 	@mkdir -p $(TOOLS)

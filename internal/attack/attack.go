@@ -94,10 +94,10 @@ const (
 	PathSweep     = "deletecollection"
 	PathGet       = "get"
 	PathList      = "list"
-	// PathWrite stands for every way to make an object and, on a cluster where harmless
-	// ones may be made first, to change one.
+	// PathWrite stands for the ways to make an object and, on a cluster where harmless
+	// ones may be made first, for all of them and those to change one.
 	PathWrite = "write"
-	// PathMake stands for every way to make one, for what no API lets change.
+	// PathMake stands for the ways to make one, for what no API lets change.
 	PathMake = "make"
 	// PathChange stands for every patch of an object that is there.
 	PathChange = "change"

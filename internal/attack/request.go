@@ -181,7 +181,8 @@ func expandPaths(do []string, group string, named, stage bool) []way {
 		switch d {
 		case PathWrite, PathMake:
 			add(false, PathCreate, PathApply)
-			if !named {
+			// Where names matter, an attack asks for a generated one itself.
+			if stage && !named {
 				add(false, PathGenerate)
 			}
 			if stage && d == PathWrite && !named {

@@ -5,6 +5,7 @@
 //
 //	bench onboard    tenants from apply to Ready, against writing the same objects raw
 //	bench admission  a ConfigMap write in a tenant's namespace, against a plain one
+//	bench audit      the isolation suite on many tenants, against one
 package main
 
 import (
@@ -40,14 +41,14 @@ func main() {
 	log.SetFlags(0)
 	binary := flag.String("tenantry", "bin/tenantry", "the program whose controller is measured")
 	flag.Parse()
-	runs := map[string]func(context.Context, *bench) error{"onboard": onboard, "admission": admission}
+	runs := map[string]func(context.Context, *bench) error{"onboard": onboard, "admission": admission, "audit": auditing}
 	run, ok := runs[flag.Arg(0)]
 	if !ok {
-		log.Println("usage: bench [-tenantry FILE] onboard|admission")
+		log.Println("usage: bench [-tenantry FILE] onboard|admission|audit")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := with(ctx, *binary, flag.Arg(0) == "onboard", run)
+	err := with(ctx, *binary, flag.Arg(0) != "admission", run)
 	stop()
 	if err != nil {
 		log.Fatal(err)
