@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tenantry/tenantry/api/v1alpha1"
@@ -243,3 +244,14 @@ func scenes(t *testing.T, api *testkit.API) []attack.Scene {
 }
 
 func background() context.Context { return context.Background() }
+
+func discoveryOf(t *testing.T, api *testkit.API) *discovery.DiscoveryClient {
+	t.Helper()
+	d, err := discovery.NewDiscoveryClientForConfig(api.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func nameOf(o client.Object) client.ObjectKey { return client.ObjectKeyFromObject(o) }
