@@ -6,8 +6,9 @@ MODULES := . controlplane test/e2e
 TOOLS   := bin/tools
 # Minors beside the newest that the control plane builds as.
 KUBERNETES := 1.35 1.34
+FUZZTIME   ?= 30s
 
-.PHONY: demo build test test-kubernetes test-unit lint verify generate bench bench-onboard bench-admission bench-audit clean help
+.PHONY: demo build test test-kubernetes test-unit lint verify generate fuzz bench bench-onboard bench-admission bench-audit clean help
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -51,6 +52,13 @@ verify: ## See that what is generated is up to date
 	@state() { git status --porcelain; git diff | sha256sum; }; before=$$(state); \
 	$(MAKE) --no-print-directory generate >/dev/null && after=$$(state); \
 	if [ "$$before" != "$$after" ]; then git --no-pager diff --stat; echo "generated files were out of date: commit what make generate wrote"; exit 1; fi
+
+fuzz: ## Fuzz whatever parses, FUZZTIME (30s) each
+	@grep -rl --include=fuzz_test.go '^func Fuzz' internal | while read f; do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z]*\).*/\1/p' $$f); do \
+			echo "== $$(dirname $$f) $$target"; \
+			go test -vet=off -short -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) ./$$(dirname $$f) || exit 1; \
+		done; done
 
 bench: bench-onboard bench-admission bench-audit ## Run every benchmark
 

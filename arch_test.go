@@ -34,6 +34,9 @@ var rules = []struct {
 	{"internal/kube", []string{module + "internal/"}, "the cluster's adapter knows no feature"},
 	{"internal/controller", []string{module + "internal/local", module + "internal/cli", module + "internal/fleet", module + "internal/install"}, "siblings don't import each other"},
 	{"internal/install", []string{module + "internal/local", module + "internal/cli", module + "internal/fleet", module + "internal/controller"}, "siblings don't import each other"},
+	{"internal/report", append([]string{module + "internal/"}, clients...), "a report knows cases and nothing of where they are from"},
+	{"internal/attack", []string{module + "internal/cli", module + "internal/controller", module + "internal/install", module + "internal/local", module + "internal/fleet", module + "internal/audit"}, "the suite attacks any cluster, whoever made it"},
+	{"internal/audit", []string{module + "internal/cli", module + "internal/controller", module + "internal/install", module + "internal/local", module + "internal/fleet"}, "siblings don't import each other"},
 	{"internal/local", []string{module + "internal/cli", module + "internal/controller", module + "internal/install", "k8s.io/kubernetes", "go.etcd.io/etcd/server"}, "the heavy parts are processes, and siblings don't import each other"},
 }
 

@@ -16,6 +16,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/tenantry/tenantry/internal/attack"
+	"github.com/tenantry/tenantry/internal/audit"
 	"github.com/tenantry/tenantry/internal/policy"
 )
 
@@ -27,7 +29,7 @@ func main() {
 		log.Fatalf("pages of policies: %v", err)
 	}
 	for path, write := range map[string]func(*strings.Builder) error{
-		"docs/reference/tenant.md": tenant, "docs/reference/policies.md": policies, "docs/reference/cli.md": cli,
+		"docs/reference/tenant.md": tenant, "docs/reference/policies.md": policies, "docs/reference/attacks.md": attacks, "docs/reference/cli.md": cli,
 	} {
 		out := &strings.Builder{}
 		out.WriteString(generated)
@@ -38,6 +40,32 @@ func main() {
 			log.Fatal(err)
 		}
 	}
+}
+
+// attacks lists the isolation suite and the checks of audit.
+func attacks(out *strings.Builder) error {
+	suite, err := attack.Load()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "# Attacks\n\nThe %d attacks that `tenantry audit` and the tests play; `tenantry audit --explain ID` says more of each.\n", len(suite.Attacks))
+	family := ""
+	for _, a := range suite.Attacks {
+		if a.Family != family {
+			family = a.Family
+			fmt.Fprintf(out, "\n## %s\n\n| attack | what is tried | as | wall | known from |\n|---|---|---|---|---|\n", family)
+		}
+		as := a.As
+		if as == "" {
+			as = attack.AsAccount
+		}
+		fmt.Fprintf(out, "| `%s` | %s | %s | `%s` | %s |\n", a.ID, a.Title, as, a.Wall, a.Source)
+	}
+	out.WriteString("\n## Checks\n\nWhat audit sees to by reading the cluster.\n\n| check | that | reads |\n|---|---|---|\n")
+	for _, c := range audit.Checks() {
+		fmt.Fprintf(out, "| `%s` | %s | %s |\n", c.ID, c.Title, strings.Join(c.Needs, ", "))
+	}
+	return nil
 }
 
 // tenant lists every field of the CRD.

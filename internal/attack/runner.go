@@ -107,6 +107,9 @@ func (r *Runner) play(ctx context.Context, s *Suite, kinds Kinds, sc Scene, a *A
 		got.Outcome, got.Reason = o, why
 		return got, nil
 	}
+	if sc.Absent != "" {
+		return left(NotTested, sc.Absent)
+	}
 	if why := sc.lets(a); why != "" {
 		return left(Excepted, why)
 	}

@@ -61,6 +61,8 @@ type Scene struct {
 	Subjects map[Identity]Subject
 	// Excepted are rules that the Tenant lets this tenant off.
 	Excepted []string
+	// Absent says why nothing can be played on this tenant.
+	Absent string
 }
 
 // SceneFacts are what a scene is made of.
@@ -93,10 +95,13 @@ func NewScene(f SceneFacts) Scene {
 	s.others(f)
 	s.flags(t, web, f.Namespaces[web])
 	s.growth(f)
-	if ns := f.Namespaces[web]; ns != nil {
-		s.lists(list{ns.Annotations}, f)
-		s.Excepted = list{ns.Annotations}.of(v1alpha1.ExceptedAnnotation)
+	ns := f.Namespaces[web]
+	if ns == nil {
+		s.Absent = "namespace " + web + " of the tenant is not there"
+		ns = &corev1.Namespace{}
 	}
+	s.lists(list{ns.Annotations}, f)
+	s.Excepted = list{ns.Annotations}.of(v1alpha1.ExceptedAnnotation)
 	return s
 }
 
@@ -184,7 +189,8 @@ func (s *Scene) growth(f SceneFacts) {
 	s.set("GROWS", true, grows, "the Tenant lets nobody make another namespace")
 	s.set("FULL", true, full, "the tenant is below its limit of namespaces")
 	s.set("OWNERVOLUMES", true, f.OwnerVolumes, "nobody of the tenant has the rights to get past RBAC to this wall")
-	admin := f.Namespaces[s.Values["WEB"].(string)].GetLabels()["resource.kubernetes.io/admin-access"] == "true"
+	web, there := f.Namespaces[s.Values["WEB"].(string)]
+	admin := there && web.Labels["resource.kubernetes.io/admin-access"] == "true"
 	s.set("ADMINACCESS", true, admin, "the namespace is not let claim devices as an admin, which the API itself asks for")
 	s.set("NOADMINACCESS", true, !admin, "a platform admin let the namespace claim devices as an admin")
 	for _, o := range f.Others {

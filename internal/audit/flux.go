@@ -52,7 +52,7 @@ func lockdown(f *Facts) []Finding {
 		wanted := fluxControllers[name].flags
 		for _, flag := range sortedKeys(wanted) {
 			value, set := flags[flag]
-			if set && (wanted[flag] == "" && value != "" || value == wanted[flag]) {
+			if set && value != "" && (wanted[flag] == "" || value == wanted[flag]) {
 				continue
 			}
 			want := "--" + flag

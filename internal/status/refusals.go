@@ -27,7 +27,12 @@ const longest = 16 << 10
 // Refused tells whether an event passes on a denial of ours.
 func Refused(e *corev1.Event) bool { return denial.MatchString(head(e.Message)) }
 
-func head(message string) string { return message[:min(len(message), longest)] }
+func head(message string) string {
+	if len(message) > longest {
+		return strings.ToValidUTF8(message[:longest], "")
+	}
+	return message
+}
 
 // Refusals are what events of a tenant's namespaces tell of denials: each once for the
 // object that reports it, the newest first.
@@ -76,7 +81,7 @@ func since(e *corev1.Event) metav1.Time {
 func Clip(message string) string {
 	const most = 1000
 	if len(message) > most {
-		return message[:most] + " ..."
+		return strings.ToValidUTF8(message[:most], "") + " ..."
 	}
 	return message
 }
