@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -219,7 +220,7 @@ func (d draft) request(live map[string]any) (Request, error) {
 	var body any
 	switch verb {
 	case PathCreate:
-		r.Method, r.Type, body = "POST", "application/json", d.changed
+		r.Method, r.Type, body = http.MethodPost, "application/json", d.changed
 		if sub != "" {
 			body = d.change
 		}
@@ -229,33 +230,33 @@ func (d draft) request(live map[string]any) (Request, error) {
 		delete(meta, "name")
 		meta["generateName"] = d.name + "-"
 		o.Object["metadata"] = meta
-		r.Method, r.Type, body = "POST", "application/json", o.Object
+		r.Method, r.Type, body = http.MethodPost, "application/json", o.Object
 	case PathApply:
 		query.Set("force", "true")
-		r.Method, r.Type, body = "PATCH", "application/apply-patch+yaml", d.changed
+		r.Method, r.Type, body = http.MethodPatch, "application/apply-patch+yaml", d.changed
 	case PathMerge:
-		r.Method, r.Type, body = "PATCH", "application/merge-patch+json", d.change
+		r.Method, r.Type, body = http.MethodPatch, "application/merge-patch+json", d.change
 	case PathStrategic:
-		r.Method, r.Type, body = "PATCH", "application/strategic-merge-patch+json", d.change
+		r.Method, r.Type, body = http.MethodPatch, "application/strategic-merge-patch+json", d.change
 	case PathJSON:
 		ops := []map[string]any{}
 		patch(&ops, "", live, d.change)
-		r.Method, r.Type, body = "PATCH", "application/json-patch+json", ops
+		r.Method, r.Type, body = http.MethodPatch, "application/json-patch+json", ops
 	case PathPut:
 		o := (&unstructured.Unstructured{Object: live}).DeepCopy().Object
 		merge(o, d.change)
-		r.Method, r.Type, body = "PUT", "application/json", o
+		r.Method, r.Type, body = http.MethodPut, "application/json", o
 	case PathDelete, PathSweep:
-		r.Method = "DELETE"
+		r.Method = http.MethodDelete
 	case PathGet:
-		r.Method, r.accept = "GET", onlyMetadata
+		r.Method, r.accept = http.MethodGet, onlyMetadata
 	case PathList:
 		query.Set("limit", "1")
-		r.Method, r.accept = "GET", onlyMetadataList
+		r.Method, r.accept = http.MethodGet, onlyMetadataList
 	default:
 		return r, fmt.Errorf("there is no path %s", d.path)
 	}
-	if r.Method != "GET" {
+	if r.Method != http.MethodGet {
 		query.Set("dryRun", "All")
 	}
 	if body != nil {
@@ -324,7 +325,7 @@ func ask(sc Scene, t Try) (Request, error) {
 		}
 	}
 	if m.Path != "" {
-		return Request{Path: PathGet, Method: "GET", URL: m.Path, accept: "*/*"}, nil
+		return Request{Path: PathGet, Method: http.MethodGet, URL: m.Path, accept: "*/*"}, nil
 	}
 	resource, sub, _ := strings.Cut(m.Resource, "/")
 	if in == clusterWide {
@@ -342,7 +343,7 @@ func question(attributes map[string]any) (Request, error) {
 		"spec": map[string]any{"resourceAttributes": attributes},
 	})
 	return Request{
-		Path: "ask", Method: "POST", Type: "application/json", Body: body,
+		Path: "ask", Method: http.MethodPost, Type: "application/json", Body: body,
 		URL: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
 	}, err
 }

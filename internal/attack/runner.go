@@ -118,7 +118,7 @@ func (r *Runner) play(ctx context.Context, s *Suite, kinds Kinds, sc Scene, a *A
 		return left(NotTested, why)
 	}
 	for _, n := range append([]string{"ACTIVE"}, a.Needs...) {
-		if _, ok := sc.Values[n]; !ok && !(n == "ACTIVE" && a.frozen()) {
+		if _, ok := sc.Values[n]; !ok && (n != "ACTIVE" || !a.frozen()) {
 			return left(NotTested, sc.Missing[n])
 		}
 	}

@@ -96,7 +96,8 @@ func differs(live, want *admissionv1.ValidatingAdmissionPolicySpec) string {
 	}
 	for _, v := range want.Validations {
 		if !slices.ContainsFunc(live.Validations, func(l admissionv1.Validation) bool { return equality.Semantic.DeepEqual(l, v) }) {
-			return "the " + v.Message[strings.Index(v.Message, "rule "):]
+			_, rule, _ := strings.Cut(v.Message, "rule ")
+			return "the rule " + rule
 		}
 	}
 	if len(live.Validations) != len(want.Validations) {
