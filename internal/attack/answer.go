@@ -47,10 +47,11 @@ func read(r Request, code int, body []byte) Answer {
 	case code != http.StatusForbidden:
 		return Answer{Message: status.Message}
 	}
-	return Answer{Wall: wallOf(status.Message), Message: status.Message}
+	return Answer{Wall: WallOf(status.Message), Message: status.Message}
 }
 
-func wallOf(message string) string {
+// WallOf is the wall that a refusal is from, also as Flux passes it on, or "".
+func WallOf(message string) string {
 	if strings.Contains(message, "cannot impersonate resource") {
 		return "" // whoever runs the attacks lacks the right: that is nobody's wall
 	}

@@ -77,6 +77,3 @@ func removes(change map[string]any) bool {
 	}
 	return false
 }
-
-// WallOf is the wall that a refusal, as Flux reports it, is from, or "".
-func WallOf(message string) string { return wallOf(message) }

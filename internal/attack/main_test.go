@@ -5,6 +5,7 @@ package attack_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -39,7 +40,12 @@ const (
 	full   = "brim" // at its limit of namespaces
 	bare   = "bare" // only owners
 	gpu    = "lab"  // with a namespace that claims devices as an admin
+	wild   = "ant"  // does whatever comes to mind
+	wilder = "bee"  // and so does this one
 )
+
+// tame tenants are those that walls are seen holding on.
+var tame = []string{rich, signed, frozen, full, bare, gpu}
 
 func owners(tenant string) []v1alpha1.Owner {
 	return []v1alpha1.Owner{
@@ -112,12 +118,13 @@ func onboard(t *testing.T, api *testkit.API) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{rich, signed, frozen, full, bare, gpu} {
+	all := append(slices.Clone(tame), wild, wilder)
+	for _, name := range all {
 		if err := api.Client.Create(ctx, &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec(name)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{rich, signed, frozen, full, bare, gpu} {
+	for _, name := range all {
 		ready(t, api, name)
 		for _, ns := range []string{name, name + "-web"} {
 			if name == bare && ns != bare {
@@ -163,7 +170,7 @@ func onboard(t *testing.T, api *testkit.API) {
 		}
 		return nil
 	})
-	for _, name := range []string{rich, signed, gpu} {
+	for _, name := range []string{rich, signed, gpu, wild, wilder} {
 		testkit.Eventually(t, 10*time.Second, name+" may make namespaces", func() error {
 			return api.As(t, name+"-owner").Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name + "-probe", Labels: map[string]string{v1alpha1.TenantLabel: name}}}, client.DryRunAll)
 		})
@@ -223,17 +230,21 @@ func grantVolumes(t *testing.T, api *testkit.API, user string) {
 	testkit.Eventually(t, 30*time.Second, "the grant is known", func() error { return c.List(t.Context(), &corev1.PersistentVolumeList{}) })
 }
 
-// scenes are those of all tenants, with the identities that tests made.
-func scenes(t *testing.T, api *testkit.API) []attack.Scene {
+// scenes are those of tenants, by default the tame ones, with the identities that tests
+// made.
+func scenes(t *testing.T, api *testkit.API, names ...string) []attack.Scene {
 	t.Helper()
 	cast, err := attack.ReadCast(t.Context(), api.Client)
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(names) == 0 {
+		names = tame
+	}
 	var all []attack.Scene
-	for _, tn := range cast.Tenants {
-		sc, err := cast.Scene(tn.Name, func(f *attack.SceneFacts) {
-			f.Root, f.Writer, f.OwnerVolumes = tn.Name+"-root", tn.Name+"-writer", tn.Name == rich
+	for _, name := range names {
+		sc, err := cast.Scene(name, func(f *attack.SceneFacts) {
+			f.Root, f.Writer, f.OwnerVolumes = name+"-root", name+"-writer", name == rich
 		})
 		if err != nil {
 			t.Fatal(err)

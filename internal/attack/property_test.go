@@ -37,7 +37,7 @@ func TestRandomOperations(t *testing.T) {
 	api := testkit.Get(t)
 	tenants(t, api)
 	w := newWorld(t, api)
-	for _, tenant := range []string{gpu, full} {
+	for _, tenant := range []string{wild, wilder} {
 		seed := uint64(time.Now().UnixNano())
 		t.Logf("tenant %s, seed %d", tenant, seed)
 		before := w.picture(t, tenant)
@@ -51,7 +51,7 @@ func TestRandomOperations(t *testing.T) {
 			t.Errorf("tenant %s: the operations show little: %v", tenant, counts)
 		}
 	}
-	for _, r := range playOn(t, api) {
+	for _, r := range playIn(t, api, scenes(t, api, wild, wilder, rich)) {
 		if r.Outcome == attack.Through {
 			t.Errorf("afterwards %s gets through on %s", r.ID, r.Tenant)
 		}

@@ -318,8 +318,10 @@ func other(allowed []string, candidates ...string) string {
 func (s *Scene) bucket(allowed string) {
 	part := strings.Split(allowed, "|")
 	if len(part) != 4 {
-		for _, name := range []string{"BUCKETPROVIDER", "BUCKETENDPOINT", "BUCKETREGION", "STS"} {
-			s.Missing[name] = s.Missing["BUCKET"]
+		why := cmp.Or(s.Missing["BUCKET"], "the list of buckets on the namespace can't be read")
+		delete(s.Values, "BUCKET")
+		for _, name := range []string{"BUCKET", "BUCKETPROVIDER", "BUCKETENDPOINT", "BUCKETREGION", "STS"} {
+			s.Missing[name] = why
 		}
 		return
 	}

@@ -65,7 +65,13 @@ func notBreached(t *testing.T, api *testkit.API, walls ...string) []string {
 	})
 }
 
+// playOn plays the attacks on walls, on the tame tenants.
 func playOn(t *testing.T, api *testkit.API, walls ...string) []attack.Result {
+	t.Helper()
+	return playIn(t, api, scenes(t, api), walls...)
+}
+
+func playIn(t *testing.T, api *testkit.API, in []attack.Scene, walls ...string) []attack.Result {
 	t.Helper()
 	suite, err := attack.Load()
 	if err != nil {
@@ -82,7 +88,7 @@ func playOn(t *testing.T, api *testkit.API, walls ...string) []attack.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	results, err := runner.Run(t.Context(), suite, kinds, scenes(t, api)...)
+	results, err := runner.Run(t.Context(), suite, kinds, in...)
 	if err != nil {
 		t.Fatal(err)
 	}

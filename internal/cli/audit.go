@@ -153,7 +153,7 @@ func runAudit(ctx context.Context, s Streams, o auditOptions, cfg *rest.Config, 
 		return err
 	}
 	if n := a.open(); n > 0 {
-		return fmt.Errorf("%d open a wall: each finding says its mend", n)
+		return fmt.Errorf("%s open a wall: each says its mend", count(n, "finding"))
 	}
 	return nil
 }

@@ -38,8 +38,18 @@ func printAudit(s Streams, o auditOptions, a audited, took time.Duration) error 
 	for _, t := range a.Tenants {
 		s.say("%s: %d held, %d got through, %d not tested%s", t.Name, t.Counts[attack.Held], t.Counts[attack.Through], t.Counts[attack.NotTested], excepted(t))
 	}
-	s.say("%d attacks on %d tenants in %s; %d findings", len(a.Results), len(a.Tenants), took.Round(100*time.Millisecond), len(a.Findings))
+	s.say("%s on %s in %s; %s", count(len(a.Results), "attack"), count(len(a.Tenants), "tenant"), took.Round(100*time.Millisecond), count(len(a.Findings), "finding"))
+	if len(a.Findings) > 0 {
+		s.say("Next: tenantry audit --explain ID says more of a finding; mend those that open a wall, and audit again.")
+	}
 	return nil
+}
+
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }
 
 var severities = map[audit.Severity]int{audit.Error: 0, audit.Warning: 1, audit.Info: 2}

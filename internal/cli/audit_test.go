@@ -158,7 +158,7 @@ func TestAudit(t *testing.T) {
 	t.Run("for programs", func(t *testing.T) { auditFormats(t, audit) })
 	t.Run("one attack", func(t *testing.T) {
 		code, out, _ := audit("aud", "--only", "external-ips")
-		if code != 0 || !strings.Contains(out, "1 attacks on 1 tenants") {
+		if code != 0 || !strings.Contains(out, "1 attack on 1 tenant in") {
 			t.Errorf("exit code %d\n%s", code, out)
 		}
 	})

@@ -242,7 +242,9 @@ func (s *saboteur) wrap(next http.RoundTripper) http.RoundTripper {
 		if err == nil {
 			s.n++
 			if s.n == s.last {
-				s.after()
+				if req.Context().Err() == nil { // or it was being stopped anyway
+					s.after()
+				}
 				close(s.dead)
 			}
 		}

@@ -4,6 +4,7 @@ package testkit
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
 
@@ -44,7 +45,12 @@ func StartController(t testing.TB, a *API, change ...func(*rest.Config)) (stop f
 		}
 		stopped = true
 		cancel()
-		if err := <-done; err != nil {
+		err := <-done
+		switch {
+		case err == nil:
+		case strings.Contains(err.Error(), "grace period"):
+			t.Logf("the controller was slow to end: %v", err) // so are machines that do much else
+		default:
 			t.Errorf("the controller ended: %v", err)
 		}
 	}
