@@ -16,6 +16,8 @@ type Answer struct {
 	Passed bool `json:"passed"`
 	// Wall that refused it, or "" when an error did.
 	Wall string `json:"wall,omitempty"`
+	// Code of the answer.
+	Code int `json:"code,omitempty"`
 	// Message that came with it.
 	Message string `json:"message,omitempty"`
 }
@@ -26,8 +28,21 @@ var ruleMark = regexp.MustCompile(`ValidatingAdmissionPolicy 'tenantry-[^']*'.*\
 // podSecurity begins the message of that admission.
 var podSecurity = regexp.MustCompile(`violates PodSecurity "[a-z]+:`)
 
+// Authorized says that the authorizer let a request pass, whatever became of it: it is
+// asked before anything else is looked at.
+func (a Answer) Authorized() bool {
+	return a.Passed || a.Code == http.StatusBadRequest || a.Code == http.StatusNotFound || a.Code == http.StatusMethodNotAllowed ||
+		a.Code == http.StatusConflict || a.Code == http.StatusUnprocessableEntity
+}
+
 // read judges the API server's answer to a request.
 func read(r Request, code int, body []byte) Answer {
+	a := judgeAnswer(r, code, body)
+	a.Code = code
+	return a
+}
+
+func judgeAnswer(r Request, code int, body []byte) Answer {
 	status := struct {
 		Kind    string `json:"kind"`
 		Message string `json:"message"`
@@ -42,9 +57,9 @@ func read(r Request, code int, body []byte) Answer {
 		return readObject(r, body)
 	case code == http.StatusConflict && status.Reason == "AlreadyExists":
 		return Answer{Passed: true} // admission comes first
-	case code == http.StatusNotFound && (r.Path == PathGet || r.Path == PathDelete):
+	case code == http.StatusNotFound && r.Path == PathGet:
 		return Answer{Passed: true, Message: status.Message} // authorization comes first
-	case code != http.StatusForbidden:
+	case code != http.StatusForbidden || r.Path == "ask":
 		return Answer{Message: status.Message}
 	}
 	return Answer{Wall: WallOf(status.Message), Message: status.Message}
@@ -52,7 +67,7 @@ func read(r Request, code int, body []byte) Answer {
 
 // WallOf is the wall that a refusal is from, also as Flux passes it on, or "".
 func WallOf(message string) string {
-	if strings.Contains(message, "cannot impersonate resource") {
+	if strings.Contains(message, " cannot impersonate") {
 		return "" // whoever runs the attacks lacks the right: that is nobody's wall
 	}
 	if m := ruleMark.FindStringSubmatch(message); m != nil {
@@ -85,6 +100,9 @@ func readReview(body []byte) Answer {
 	}
 	if review.Status.Allowed {
 		return Answer{Passed: true, Message: review.Status.Reason}
+	}
+	if review.Status.EvaluationError != "" {
+		return Answer{Message: review.Status.EvaluationError} // an authorizer that fails holds nothing
 	}
 	return Answer{Wall: WallRBAC, Message: review.Status.Reason}
 }

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
@@ -62,7 +63,8 @@ func ReadCast(ctx context.Context, c client.Client) (Cast, error) {
 	if err := c.List(ctx, tenants); err != nil {
 		return cast, err
 	}
-	if err := c.List(ctx, namespaces, client.HasLabels{v1alpha1.TenantLabel}); err != nil {
+	// All of them: one that lost its label is what an audit is for.
+	if err := c.List(ctx, namespaces); err != nil {
 		return cast, err
 	}
 	for i := range tenants.Items {
@@ -72,13 +74,14 @@ func ReadCast(ctx context.Context, c client.Client) (Cast, error) {
 		cast.Namespaces[namespaces.Items[i].Name] = &namespaces.Items[i]
 	}
 	runtimes, priorities := &nodev1.RuntimeClassList{}, &schedulingv1.PriorityClassList{}
-	if err := c.List(ctx, runtimes); err != nil {
+	// Classes that may not be listed are as good as none: their attacks are not tested.
+	if err := c.List(ctx, runtimes); err != nil && !apierrors.IsForbidden(err) {
 		return cast, err
 	}
 	for _, r := range runtimes.Items {
 		cast.RuntimeClasses = append(cast.RuntimeClasses, r.Name)
 	}
-	if err := c.List(ctx, priorities); err != nil {
+	if err := c.List(ctx, priorities); err != nil && !apierrors.IsForbidden(err) {
 		return cast, err
 	}
 	for _, p := range priorities.Items {

@@ -67,8 +67,8 @@ func result(a *Attack, sc Scene, paths []PathResult) Result {
 			}
 		}
 	}
-	if r.Outcome == Held {
-		r.Reason = ""
+	if r.Outcome == Held && r.Reason != "" {
+		r.Reason = "held, though not on every path: " + r.Reason
 	}
 	return r
 }
@@ -78,6 +78,8 @@ func judge(wall string, attack, twin Answer) (Outcome, string) {
 	switch {
 	case attack.Passed:
 		return Through, ""
+	case wall == WallRBAC && attack.Wall == "" && attack.Authorized():
+		return Through, "it was authorized, and failed for another reason: " + brief(attack.Message)
 	case attack.Wall == "":
 		return NotTested, "an error is no defence: " + brief(attack.Message)
 	case attack.Wall != wall:

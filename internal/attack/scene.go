@@ -68,7 +68,7 @@ type Scene struct {
 // SceneFacts are what a scene is made of.
 type SceneFacts struct {
 	Tenant *v1alpha1.Tenant
-	// Namespaces of all tenants, by name.
+	// Namespaces of the cluster, by name.
 	Namespaces map[string]*corev1.Namespace
 	// Others are the other tenants of the cluster.
 	Others []*v1alpha1.Tenant
@@ -299,6 +299,7 @@ func (s *Scene) lists(l list, f SceneFacts) {
 	s.images(l)
 	s.set("BADSERVICETYPE", other(l.of(v1alpha1.ServiceTypesAnnotation), "NodePort", "LoadBalancer"),
 		other(l.of(v1alpha1.ServiceTypesAnnotation), "NodePort", "LoadBalancer") != "", "spec.allow.serviceTypes of the Tenant allows every type")
+	s.set("NOEXTERNALNAME", true, !slices.Contains(l.of(v1alpha1.ServiceTypesAnnotation), "ExternalName"), "spec.allow.serviceTypes of the Tenant allows it")
 	runtime := other(l.of(v1alpha1.RuntimeClassesAnnotation), f.RuntimeClasses...)
 	s.set("RUNTIMECLASS", runtime, runtime != "", "the cluster has no RuntimeClass that the Tenant does not allow")
 	priority := other(l.of(v1alpha1.PriorityClassesAnnotation), f.PriorityClasses...)

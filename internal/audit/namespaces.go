@@ -9,8 +9,29 @@ import (
 )
 
 // unadopted finds namespaces that carry a tenant's label and that its Tenant does not
-// have: nobody keeps their walls.
+// have: nobody keeps their walls. And those that a Tenant has and that lost their label:
+// no policy looks at them any more.
 func unadopted(f *Facts) []Finding {
+	return append(unlabelled(f), strangers(f)...)
+}
+
+func unlabelled(f *Facts) []Finding {
+	var all []Finding
+	for _, t := range f.Tenants {
+		for _, ns := range t.Status.Namespaces {
+			if ns.State == v1alpha1.NamespaceActive && f.tenantOf(ns.Name) != t.Name {
+				all = append(all, Finding{
+					Severity: Error, Tenant: t.Name, Wall: "namespaces", Object: "Namespace " + ns.Name,
+					Message: "is one of tenant " + t.Name + " and is not there with its label " + v1alpha1.TenantLabel + ": no policy looks at it",
+					Mend:    "label it again, and see that the controller runs",
+				})
+			}
+		}
+	}
+	return all
+}
+
+func strangers(f *Facts) []Finding {
 	states := map[string]map[string]v1alpha1.NamespaceState{}
 	for _, t := range f.Tenants {
 		states[t.Name] = map[string]v1alpha1.NamespaceState{}

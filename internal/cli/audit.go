@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -42,7 +43,7 @@ func newAudit(s Streams) *cobra.Command {
 	}
 	flags := addKubeFlags(c)
 	f := c.Flags()
-	f.StringSliceVar(&o.only, "only", nil, "attacks, families or walls to play, by their names in --list; the cluster is then not read")
+	f.StringSliceVar(&o.only, "only", nil, "attacks, families or walls to play, by their names in --list; what reading the cluster finds is then left out")
 	f.BoolVar(&o.list, "list", false, "list the attacks and talk to no cluster")
 	f.StringVar(&o.explain, "explain", "", "say what an attack or a check is, why it matters, which wall holds it and how to mend it")
 	f.StringVarP(&o.output, "output", "o", "", "json, yaml, junit, sarif or html")
@@ -140,9 +141,15 @@ func runAudit(ctx context.Context, s Streams, o auditOptions, cfg *rest.Config, 
 		return err
 	}
 	read, skipped := audit.Read(facts)
-	for _, r := range a.Results {
-		if r.Outcome == attack.Through {
-			a.Findings = append(a.Findings, audit.Blame(facts, read, r))
+	for i := range a.Results {
+		r := &a.Results[i]
+		if r.Outcome != attack.Through {
+			continue
+		}
+		if why := audit.Meant(facts, *r); why != "" {
+			r.Outcome, r.Reason = attack.Excepted, why
+		} else {
+			a.Findings = append(a.Findings, audit.Blame(facts, read, *r))
 		}
 	}
 	if len(o.only) == 0 {
@@ -151,6 +158,9 @@ func runAudit(ctx context.Context, s Streams, o auditOptions, cfg *rest.Config, 
 	a.sum(scenes)
 	if err := printAudit(s, o, a, took); err != nil {
 		return err
+	}
+	if len(a.Results) > 0 && !a.tested() {
+		return errors.New("no attack could be tested: the reasons are above")
 	}
 	if n := a.open(); n > 0 {
 		return fmt.Errorf("%s open a wall: each says its mend", count(n, "finding"))
@@ -203,6 +213,16 @@ func (a *audited) sum(scenes []attack.Scene) {
 		}
 		a.Tenants = append(a.Tenants, t)
 	}
+}
+
+// tested tells whether any attack showed anything.
+func (a *audited) tested() bool {
+	for _, t := range a.Tenants {
+		if t.Counts[attack.Held]+t.Counts[attack.Through] > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // open is how many findings open a wall.
