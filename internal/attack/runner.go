@@ -320,8 +320,11 @@ func (r *Runner) harmless(ctx context.Context, as Subject, req Request) (Answer,
 // send makes one request as somebody. The error is one of the run: that the request got
 // no answer.
 func (r *Runner) send(ctx context.Context, as Subject, req Request) (Answer, error) {
-	if err := r.safe(req); err != nil {
+	if err := safe(req); err != nil {
 		return Answer{}, err
+	}
+	if strings.Contains(req.URL, "/token?") && !r.opts.Stage {
+		return Answer{Message: "a request for a token knows no dry run, so none is sent"}, nil
 	}
 	code, body, err := r.do(ctx, as, req)
 	if err != nil && ctx.Err() == nil {
@@ -337,12 +340,8 @@ func (r *Runner) send(ctx context.Context, as Subject, req Request) (Answer, err
 	return answer, nil
 }
 
-// safe holds the one promise of a run: it leaves nothing. A token request knows no dry
-// run, so only tests, which make objects anyway, send one.
-func (r *Runner) safe(req Request) error {
-	if strings.Contains(req.URL, "/token?") && !r.opts.Stage {
-		return fmt.Errorf("%s would make a token", req)
-	}
+// safe holds the one promise of a run: it leaves nothing.
+func safe(req Request) error {
 	if req.Method == http.MethodGet || req.Path == "ask" || strings.Contains(req.URL, "dryRun=All") {
 		return nil
 	}
