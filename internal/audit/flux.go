@@ -40,14 +40,12 @@ var refused = map[string]string{
 // lockdown looks at the flags of every Flux controller that runs as a Deployment.
 func lockdown(f *Facts) []Finding {
 	var all []Finding
-	seen := false
 	for i := range f.Deployments {
 		d := &f.Deployments[i]
 		name, flags, _ := fluxController(d)
 		if name == "" {
 			continue
 		}
-		seen = true
 		object := "Deployment " + d.Namespace + "/" + d.Name
 		wanted := fluxControllers[name].flags
 		for _, flag := range sortedKeys(wanted) {
@@ -67,10 +65,17 @@ func lockdown(f *Facts) []Finding {
 			}
 		}
 	}
-	if !seen {
-		all = append(all, Finding{Severity: Info, Wall: "flux", Object: "Deployments", Message: "no Flux controller runs as a Deployment here, so no flags were read", Mend: "see to the lockdown flags where Flux runs"})
-	}
 	return all
+}
+
+// noFlux says that there is no Flux to look at.
+func noFlux(f *Facts) string {
+	for i := range f.Deployments {
+		if name, _, _ := fluxController(&f.Deployments[i]); name != "" {
+			return ""
+		}
+	}
+	return "no Flux controller runs as a Deployment here: see to its flags and version where it runs"
 }
 
 // versions compares those of Flux's controllers with the floor.

@@ -79,7 +79,7 @@ func TestLockdown(t *testing.T) {
 		},
 		"elsewhere": {
 			func(f *audit.Facts) { f.Deployments = nil },
-			[]string{"info flux-lockdown Deployments: no Flux controller runs as a Deployment here, so no flags were read"},
+			[]string{"skipped flux-lockdown: no Flux controller runs as a Deployment here: see to its flags and version where it runs", "skipped flux-version: no Flux controller runs as a Deployment here: see to its flags and version where it runs"},
 		},
 		"with a root that names no account": {
 			func(f *audit.Facts) { f.Kustomizations[0].Spec.ServiceAccountName = "" },
@@ -129,8 +129,13 @@ func rename(f *audit.Facts, name, image string) {
 
 // flux is what the checks of Flux say.
 func flux(f *audit.Facts) []string {
-	findings, _ := audit.Read(f)
+	findings, skipped := audit.Read(f)
 	var all []string
+	for _, id := range []string{"flux-lockdown", "flux-version"} {
+		if why := skipped[id]; why != "" {
+			all = append(all, "skipped "+id+": "+why)
+		}
+	}
 	for _, found := range findings {
 		if strings.HasPrefix(found.ID, "flux-") {
 			all = append(all, string(found.Severity)+" "+found.ID+" "+found.Object+": "+found.Message)

@@ -35,6 +35,9 @@ func TestAudit(t *testing.T) {
 	if code != 0 || !strings.Contains(out, "aud: ") || !strings.Contains(out, " held, 0 got through") {
 		t.Fatalf("on a sound cluster: exit code %d\n%s%s", code, out, stderr)
 	}
+	if !strings.Contains(out, "check flux-lockdown was not made: no Flux controller runs as a Deployment here") {
+		t.Errorf("a check that was not made is not told of:\n%s", out)
+	}
 	if strings.Contains(out, "ERROR") || strings.Contains(out, "WARNING") {
 		t.Errorf("findings on a sound cluster:\n%s", out)
 	}
