@@ -75,14 +75,19 @@ func newRoot(s Streams) *cobra.Command {
 		return usagef("%w; see %s --help", err, cmd.CommandPath())
 	})
 	root.AddGroup(
+		&cobra.Group{ID: "fleet", Title: "A fleet repository:"},
 		&cobra.Group{ID: "local", Title: "A cluster on this machine:"},
 		&cobra.Group{ID: "cluster", Title: "Tenants and clusters:"},
 	)
+	for _, c := range []*cobra.Command{newInit(s), newGroup(s), newCluster(s)} {
+		c.GroupID = "fleet"
+		root.AddCommand(c)
+	}
 	for _, c := range []*cobra.Command{newUp(s), newDown(s), newLocal(s)} {
 		c.GroupID = "local"
 		root.AddCommand(c)
 	}
-	for _, c := range []*cobra.Command{newTenant(s), newAudit(s), newInstall(s), newUninstall(s), newController(s)} {
+	for _, c := range []*cobra.Command{newTenant(s), newGet(s), newReconcile(s), newSuspend(s), newResume(s), newAudit(s), newInstall(s), newUninstall(s), newController(s)} {
 		c.GroupID = "cluster"
 		root.AddCommand(c)
 	}

@@ -16,12 +16,17 @@ import (
 )
 
 func newTenant(s Streams) *cobra.Command {
-	c := group("tenant", "Look at, export and delete tenants")
+	c := group("tenant", "Onboard, look at, change, export and delete tenants")
+	c.Long = "Tenants of a fleet repository, and tenants of a cluster. In a fleet's directory, or with --fleet,\n" +
+		"list and delete are about the fleet's files; with --context or --kubeconfig, or outside of a fleet,\n" +
+		"about the cluster. create, owner and namespace write files, unless --apply is given."
 	c.Aliases = []string{"tenants", "tn"}
 	flags := addKubeFlags(c)
 	c.AddCommand(
 		newTenantList(s, flags), newTenantGet(s, flags), newTenantDescribe(s, flags),
 		newTenantDelete(s, flags), newTenantExport(s, flags),
+		newTenantCreate(s, flags), newTenantShow(s), newTenantOwner(s, flags), newTenantNamespace(s, flags),
+		newTenantTree(s, flags), newTenantEvents(s, flags),
 	)
 	return c
 }

@@ -15,54 +15,101 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tenantry/tenantry/api/v1alpha1"
+	"github.com/tenantry/tenantry/internal/fleet"
 )
 
 func newTenantDelete(s Streams, flags kubeFlags) *cobra.Command {
-	var yes, dryRun, noWait bool
+	var o fleetFlags
+	var where placement
+	var yes, noWait, apply bool
+	var namespace string
 	var timeout time.Duration
 	c := &cobra.Command{
-		Use: "delete NAME", Short: "Delete a tenant as its deletion policy says", Args: cobra.ExactArgs(1),
-		Long: "Deletes a Tenant and waits until nothing of it is left: Flux objects first, then namespaces,\n" +
-			"bindings and accounts. What it deletes is asked for unless --yes is given. A Tenant that is\n" +
-			"still in Git comes back with the next sync: remove it there.",
+		Use: "delete [NAME]", Short: "Take a tenant out of the fleet, or delete it on a cluster", Args: cobra.MaximumNArgs(1),
+		Long: "In a fleet it removes the tenant's files and all that names them, or with --env, --groups or\n" +
+			"--clusters takes it out of those alone; the clusters follow when that is merged.\n\n" +
+			"On a cluster (--apply, --context, or outside of a fleet) it deletes the Tenant and waits until\n" +
+			"nothing of it is left: Flux objects first, then namespaces, bindings and accounts. What it deletes\n" +
+			"is asked for unless --yes is given. A Tenant that is still in Git comes back with the next sync.",
+		Example:           "  tenantry tenant delete oil\n  tenantry tenant delete --namespace oil-web --dry-run\n  tenantry tenant delete oil --context laptop",
 		ValidArgsFunction: completeTenants(flags),
 	}
-	c.Flags().BoolVarP(&yes, "yes", "y", false, "don't ask")
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be deleted")
-	c.Flags().BoolVar(&noWait, "no-wait", false, "don't wait until it is gone")
+	c.Flags().StringVar(&namespace, "namespace", "", "the one tenant of the fleet that has this namespace")
+	c.Flags().BoolVar(&apply, "apply", false, "delete the tenant on the cluster and write no file")
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "don't ask before deleting on a cluster")
+	c.Flags().BoolVar(&noWait, "no-wait", false, "don't wait until it is gone from the cluster")
 	c.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "how long to wait")
+	where.addPlacement(c)
+	o.addWrite(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		cl, err := flags.client()
+		if dir := fleetOf(&o, flags); dir != "" && !apply {
+			return deleteFleetTenant(cmd.Context(), s, o, where, args, namespace)
+		}
+		switch {
+		case where.given() || namespace != "" || o.commit || o.push:
+			return usagef("--namespace, --env, --groups, --clusters, --commit and --push are about a fleet's files: there is none here, or a cluster is named")
+		case len(args) == 0:
+			return usagef("say which tenant")
+		}
+		return deleteLive(cmd.Context(), s, flags, args[0], o.dryRun, yes, noWait, timeout)
+	}
+	return c
+}
+
+// deleteFleetTenant takes a tenant out of the fleet's files.
+func deleteFleetTenant(ctx context.Context, s Streams, o fleetFlags, where placement, args []string, namespace string) error {
+	name := ""
+	what := "tenant: delete"
+	if len(args) == 1 {
+		what = "tenant " + args[0] + ": delete"
+	}
+	return o.change(ctx, s, what, func(f *fleet.Fleet) error {
+		t, err := chosen(f, args, namespace)
 		if err != nil {
 			return err
 		}
-		t, err := getTenant(cmd.Context(), cl, args[0])
-		if err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintln(s.Err, consequence(t)); err != nil || dryRun {
-			return err
-		}
-		if !yes {
-			if err := confirm(s, t.Name); err != nil {
+		name = t.Name
+		var overlays []string
+		if where.given() {
+			if overlays, err = f.OverlaysFor(where.clusters, where.groups, where.environments); err != nil {
 				return err
 			}
 		}
-		uid := t.UID
-		if err := cl.Delete(cmd.Context(), t, client.Preconditions{UID: &uid}); err != nil {
-			return err
-		}
-		if noWait {
-			return nil
-		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
-		defer cancel()
-		end := newProgress(s.Err).Begin("delete tenant " + t.Name)
-		err = awaitGone(ctx, cl, t)
-		end(err)
+		return f.DeleteTenant(name, overlays...)
+	}, "review and commit; clusters then delete the tenant as its deletion policy says")
+}
+
+// deleteLive deletes a tenant on a cluster.
+func deleteLive(ctx context.Context, s Streams, flags kubeFlags, name string, dryRun, yes, noWait bool, timeout time.Duration) error {
+	cl, err := flags.client()
+	if err != nil {
 		return err
 	}
-	return c
+	t, err := getTenant(ctx, cl, name)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(s.Err, consequence(t)); err != nil || dryRun {
+		return err
+	}
+	if !yes {
+		if err := confirm(s, t.Name); err != nil {
+			return err
+		}
+	}
+	uid := t.UID
+	if err := cl.Delete(ctx, t, client.Preconditions{UID: &uid}); err != nil {
+		return err
+	}
+	if noWait {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	end := newProgress(s.Err).Begin("delete tenant " + t.Name)
+	err = awaitGone(ctx, cl, t)
+	end(err)
+	return err
 }
 
 // consequence says what deleting does.

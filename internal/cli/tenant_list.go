@@ -47,11 +47,21 @@ func (o *tenantOutput) check() error {
 
 func newTenantList(s Streams, flags kubeFlags) *cobra.Command {
 	var out tenantOutput
+	var o fleetFlags
 	c := &cobra.Command{
-		Use: "list", Short: "List tenants", Aliases: []string{"ls"}, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return showTenants(cmd.Context(), s, flags, out, "") },
+		Use: "list", Short: "List tenants of the fleet, or of a cluster", Aliases: []string{"ls"}, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := out.check(); err != nil {
+				return err
+			}
+			if dir := fleetOf(&o, flags); dir != "" {
+				return listFleetTenants(s, dir, out)
+			}
+			return showTenants(cmd.Context(), s, flags, out, "")
+		},
 	}
 	out.addFlags(c)
+	o.addRead(c)
 	return c
 }
 

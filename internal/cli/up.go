@@ -243,6 +243,9 @@ func readFleet(o upOptions) (*fleet.Fleet, string, []local.Mapping, error) {
 	if err != nil {
 		return nil, "", nil, err
 	}
+	if err := f.ParseAll(); err != nil {
+		return nil, "", nil, err
+	}
 	cluster, err := f.Cluster(o.cluster)
 	if err != nil {
 		return nil, "", nil, err

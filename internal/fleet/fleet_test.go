@@ -19,7 +19,7 @@ func TestTheExampleFleet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"production", "staging"}, f.Clusters); diff != "" {
+	if diff := cmp.Diff([]string{"production", "staging"}, f.ClusterNames()); diff != "" {
 		t.Error(diff)
 	}
 	if c, err := f.Cluster(""); c != "staging" || err != nil {
@@ -60,7 +60,10 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, err := fleet.Load(dir)
+			f, err := fleet.Load(dir)
+			if err == nil {
+				err = f.ParseAll()
+			}
 			var mistake *fleet.Error
 			if !errors.As(err, &mistake) {
 				t.Fatalf("error is %v", err)
@@ -74,8 +77,8 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 
 func TestChoosingACluster(t *testing.T) {
 	t.Parallel()
-	several := &fleet.Fleet{Clusters: []string{"a", "b"}}
-	one := &fleet.Fleet{Clusters: []string{"a"}}
+	several := &fleet.Fleet{Clusters: []fleet.Cluster{{Name: "a"}, {Name: "b"}}}
+	one := &fleet.Fleet{Clusters: []fleet.Cluster{{Name: "a"}}}
 	for name, tc := range map[string]struct {
 		fleet *fleet.Fleet
 		ask   string

@@ -24,7 +24,12 @@ func FuzzLoad(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		if got, err := fleet.Load(dir); err == nil && len(got.Clusters) != 1 {
+		got, err := fleet.Load(dir)
+		if err != nil {
+			return
+		}
+		_ = got.ParseAll() // any error will do
+		if len(got.Clusters) != 1 {
 			t.Errorf("%v", got.Clusters)
 		}
 	})

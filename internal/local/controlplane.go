@@ -18,7 +18,6 @@ import (
 )
 
 const (
-	clusterName = "tenantry"
 	// serviceRange is never routed; Services need addresses all the same.
 	serviceRange = "10.96.0.0/16"
 	// readyTimeout is how long the API server may take. It takes about 4 s.
@@ -201,7 +200,7 @@ func (cp *ControlPlane) Kubeconfig(name, namespace, user string, groups ...strin
 		return "", err
 	}
 	path := cp.path("kubeconfig", name)
-	if err := writeKubeconfig(path, cp.url, cp.ca.pem, id, clusterName, name, namespace); err != nil {
+	if err := writeKubeconfig(path, cp.url, cp.ca.pem, id, "tenantry-"+filepath.Base(cp.dir), name, namespace); err != nil {
 		return "", fmt.Errorf("write kubeconfig of %s: %w", name, err)
 	}
 	return path, nil

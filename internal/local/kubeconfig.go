@@ -10,13 +10,18 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// writeKubeconfig writes a kubeconfig for one identity, whole or not at all.
+// writeKubeconfig writes a kubeconfig for one identity, whole or not at all. Its names
+// are those of no other, so that the files of several clusters can be read as one.
 func writeKubeconfig(path, server string, ca []byte, id keyPair, cluster, user, namespace string) error {
+	context := cluster
+	if user = cluster + "-" + user; user != cluster+"-admin" {
+		context = user
+	}
 	cfg := clientcmdapi.NewConfig()
 	cfg.Clusters[cluster] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: ca}
 	cfg.AuthInfos[user] = &clientcmdapi.AuthInfo{ClientCertificateData: id.cert, ClientKeyData: id.key}
-	cfg.Contexts[cluster] = &clientcmdapi.Context{Cluster: cluster, AuthInfo: user, Namespace: namespace}
-	cfg.CurrentContext = cluster
+	cfg.Contexts[context] = &clientcmdapi.Context{Cluster: cluster, AuthInfo: user, Namespace: namespace}
+	cfg.CurrentContext = context
 	bytes, err := clientcmd.Write(*cfg)
 	if err != nil {
 		return err

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/tenantry/tenantry/internal/fleet"
+	"github.com/tenantry/tenantry/internal/survey"
+)
+
+// acrossFlags say which clusters a command asks.
+type acrossFlags struct {
+	kube     kubeFlags
+	contexts []string
+	fleet    fleetFlags
+	timeout  time.Duration
+	// expected are the tenants that the fleet gives each cluster, when it was the fleet
+	// that said which clusters to ask.
+	expected map[string][]string
+}
+
+func (o *acrossFlags) addFlags(c *cobra.Command, flags kubeFlags) {
+	o.kube = flags
+	c.Flags().StringSliceVar(&o.contexts, "contexts", nil, "contexts of the kubeconfig to ask; by default the fleet's, as tenantry.yaml lists them, or the current one")
+	c.Flags().DurationVar(&o.timeout, "cluster-timeout", 5*time.Second, "how long to wait for each cluster")
+	o.fleet.addRead(c)
+}
+
+// clusters are those to be asked: the contexts named, the fleet's own list, or the one
+// that kubectl would ask.
+func (o *acrossFlags) clusters() ([]survey.Cluster, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = *o.kube.KubeConfig
+	raw, err := rules.Load()
+	if err != nil {
+		return nil, fmt.Errorf("no cluster to talk to: %w", err)
+	}
+	named := map[string]string{} // name for people -> context
+	var names []string
+	add := func(name, context string) {
+		if _, there := named[name]; !there {
+			names = append(names, name)
+		}
+		named[name] = context
+	}
+	listed, err := o.fleetContexts()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(o.contexts) > 0:
+		for _, c := range o.contexts {
+			if raw.Contexts[c] == nil {
+				return nil, usagef("--contexts: the kubeconfig has no context %s; it has %s", c, strings.Join(slices.Sorted(maps.Keys(raw.Contexts)), ", "))
+			}
+			add(c, c)
+		}
+	case *o.kube.Context != "" || len(listed) == 0:
+		cfg, err := o.kube.config()
+		if err != nil {
+			return nil, err
+		}
+		name := *o.kube.Context
+		if name == "" {
+			name = raw.CurrentContext
+		}
+		return []survey.Cluster{{Name: dash(name), Config: cfg}}, nil
+	default:
+		for _, c := range slices.Sorted(maps.Keys(listed)) {
+			add(c, listed[c])
+		}
+	}
+	var all []survey.Cluster
+	for _, name := range names {
+		all = append(all, o.cluster(rules, name, named[name]))
+	}
+	return all, nil
+}
+
+// clustersOf are the clusters to be asked about one tenant: of the fleet's own list,
+// those that the fleet gives it to.
+func (o *acrossFlags) clustersOf(tenant string) ([]survey.Cluster, error) {
+	all, err := o.clusters()
+	if err != nil || o.expected == nil {
+		return all, err
+	}
+	all = slices.DeleteFunc(all, func(c survey.Cluster) bool { return !slices.Contains(o.expected[c.Name], tenant) })
+	if len(all) == 0 {
+		return nil, fmt.Errorf("the fleet gives no cluster a tenant %s; name clusters with --contexts to ask them all the same", tenant)
+	}
+	return all, nil
+}
+
+// cluster is one to be asked; that it can't be is told with the others' answers.
+func (o *acrossFlags) cluster(rules *clientcmd.ClientConfigLoadingRules, name, context string) survey.Cluster {
+	c := survey.Cluster{Name: name}
+	if context == "" {
+		c.Err = fmt.Errorf("%s names no context for it, under contexts", fleet.FileName)
+		return c
+	}
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: context}
+	if o.kube.Impersonate != nil {
+		overrides.AuthInfo.Impersonate = *o.kube.Impersonate
+	}
+	if o.kube.ImpersonateGroup != nil {
+		overrides.AuthInfo.ImpersonateGroups = *o.kube.ImpersonateGroup
+	}
+	c.Config, c.Err = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	if c.Err != nil {
+		c.Err = fmt.Errorf("context %s: %w", context, c.Err)
+	}
+	return c
+}
+
+// fleetContexts are the contexts of the fleet's clusters; "" for one that has none. The
+// list is empty when the fleet names none at all, or there is no fleet.
+func (o *acrossFlags) fleetContexts() (map[string]string, error) {
+	dir := fleetOf(&o.fleet, o.kube)
+	if dir == "" && o.fleet.dir == "" && *o.kube.Context == "" {
+		dir = nearby(fleet.Find(".")) // a kubeconfig alone doesn't say which of its contexts
+	}
+	if dir == "" || len(o.contexts) > 0 {
+		return nil, nil
+	}
+	f, err := fleet.Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	if len(f.Config.Contexts) == 0 {
+		return nil, nil
+	}
+	all := map[string]string{}
+	o.expected = map[string][]string{}
+	for _, c := range f.ClusterNames() {
+		all[c], o.expected[c] = f.Config.Contexts[c], f.TenantsOf(c)
+	}
+	return all, nil
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/tenantry/tenantry/internal/survey"
+)
+
+// getOptions are the flags of get.
+type getOptions struct {
+	acrossFlags
+	query  survey.Query
+	output string
+	watch  bool
+	all    bool
+}
+
+// asked is what get can be asked for, by what people type.
+var asked = []struct {
+	names []string
+	kinds []survey.Kind
+}{
+	{[]string{"tenants", "tenant", "tn"}, []survey.Kind{survey.Tenant}},
+	{[]string{"syncs", "sync", "kustomizations", "ks"}, []survey.Kind{survey.Sync}},
+	{[]string{"sources", "source", "src"}, []survey.Kind{survey.Source}},
+	{[]string{"namespaces", "namespace", "ns"}, []survey.Kind{survey.Namespace}},
+	{[]string{"all"}, []survey.Kind{survey.Tenant, survey.Namespace, survey.Source, survey.Sync}},
+}
+
+func newGet(s Streams) *cobra.Command {
+	var o getOptions
+	c := &cobra.Command{
+		Use:   "get tenants|syncs|sources|namespaces|all [NAME]",
+		Short: "Print tenants and what they have, over one or several clusters",
+		Long: "Prints tables over the clusters of the fleet (contexts in tenantry.yaml), those of --contexts, or the\n" +
+			"current one. One thing stands together, a row for each cluster that has it, with what differs\n" +
+			"between them. A cluster that doesn't answer is a row that says so, and then the exit code is 1.",
+		Example: "  tenantry get tenants --contexts staging,production\n  tenantry get all --tenant oil\n  tenantry get syncs -A --watch",
+		Args:    cobra.RangeArgs(1, 2),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return []string{"tenants", "syncs", "sources", "namespaces", "all"}, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	flags := addKubeFlags(c)
+	o.addFlags(c, flags)
+	f := c.Flags()
+	f.StringVarP(&o.query.Namespace, "namespace", "n", "", "in this namespace alone")
+	f.BoolVarP(&o.all, "all-namespaces", "A", false, "in all namespaces of tenants, which is the default")
+	f.StringVar(&o.query.Tenant, "tenant", "", "of this tenant alone")
+	f.StringVarP(&o.output, "output", "o", "", "json, yaml or wide")
+	f.BoolVarP(&o.watch, "watch", "w", false, "go on and print changes until interrupted")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		for _, a := range asked {
+			if isOneOf(args[0], a.names...) {
+				o.query.Kinds = a.kinds
+			}
+		}
+		switch {
+		case o.query.Kinds == nil:
+			return usagef("%q is not known; get tenants, syncs, sources, namespaces or all", args[0])
+		case o.all && o.query.Namespace != "":
+			return usagef("-A is all namespaces and -n is one: give one of them")
+		case !isOneOf(o.output, "", "json", "yaml", "wide"):
+			return usagef("output %q is not known; use json, yaml or wide", o.output)
+		case o.watch && isOneOf(o.output, "json", "yaml"):
+			return usagef("--watch prints a table; leave out -o %s", o.output)
+		}
+		if len(args) == 2 {
+			o.query.Name = args[1]
+		}
+		return runGet(cmd.Context(), s, o)
+	}
+	return c
+}
+
+// askEvery is how often a watch asks.
+const askEvery = 2 * time.Second
+
+func runGet(ctx context.Context, s Streams, o getOptions) error {
+	clusters, err := o.clusters()
+	if err != nil {
+		return err
+	}
+	several := len(clusters) > 1
+	o.query.Timeout, o.query.Expected = o.timeout, o.expected
+	result := survey.Ask(ctx, clusters, o.query)
+	if o.output == "json" || o.output == "yaml" {
+		if err := printAs(s.Out, o.output, result); err != nil {
+			return err
+		}
+	} else if err := printSurvey(s, result, o, several, true); err != nil {
+		return err
+	}
+	for o.watch {
+		next, ok := askAgain(ctx, clusters, o.query)
+		if !ok {
+			return nil // a watch is meant to be interrupted
+		}
+		if err := printSurvey(s, changedSince(result, next), o, several, false); err != nil {
+			return err
+		}
+		result = next
+	}
+	if !result.Answered() {
+		return errQuiet
+	}
+	return nil
+}
+
+func askAgain(ctx context.Context, clusters []survey.Cluster, q survey.Query) (survey.Result, bool) {
+	select {
+	case <-ctx.Done():
+		return survey.Result{}, false
+	case <-time.After(askEvery):
+	}
+	result := survey.Ask(ctx, clusters, q)
+	return result, ctx.Err() == nil
+}
+
+// changedSince is what is new or other in a result, and what is gone.
+func changedSince(before, now survey.Result) survey.Result {
+	key := func(r survey.Row) string {
+		return strings.Join([]string{r.Cluster, string(r.Kind), r.Object, r.Namespace, r.Name}, "\x00")
+	}
+	was := map[string]survey.Row{}
+	for _, r := range before.Rows {
+		was[key(r)] = r
+	}
+	silent := map[string]string{}
+	for _, a := range before.Clusters {
+		silent[a.Cluster] = a.Error
+	}
+	var changed survey.Result
+	for _, r := range now.Rows {
+		if !reflect.DeepEqual(was[key(r)], r) {
+			changed.Rows = append(changed.Rows, r)
+		}
+		delete(was, key(r))
+	}
+	quiet := map[string]bool{}
+	for _, a := range now.Clusters {
+		quiet[a.Cluster] = a.Error != ""
+		if a.Error != silent[a.Cluster] && a.Error != "" {
+			changed.Clusters = append(changed.Clusters, a)
+		}
+	}
+	for _, r := range before.Rows {
+		if gone, ok := was[key(r)]; ok && !quiet[r.Cluster] {
+			gone.Ready, gone.State, gone.Message = "gone", "gone", ""
+			changed.Rows = append(changed.Rows, gone)
+		}
+	}
+	return changed
+}
+
+// surveyTable is how rows of a kind are printed.
+type surveyTable struct {
+	kind   survey.Kind
+	header []string
+	wide   []string
+	cells  func(survey.Row) []string
+	more   func(survey.Row) []string
+}
+
+var surveyTables = []surveyTable{
+	{
+		survey.Tenant, []string{"TENANT", "READY", "SYNCED", "NAMESPACES", "OWNERS", "AGE"}, []string{"MESSAGE"},
+		func(r survey.Row) []string {
+			return []string{r.Name, r.Ready, dash(r.Synced), fmt.Sprint(len(r.Namespaces)), dash(r.Owners), ageOf(r)}
+		},
+		message,
+	},
+	{
+		survey.Namespace, []string{"TENANT", "NAMESPACE", "ORIGIN", "STATE", "AGE"}, nil,
+		func(r survey.Row) []string {
+			return []string{r.Tenant, r.Name, dash(r.Origin), dash(r.State), ageOf(r)}
+		},
+		nil,
+	},
+	{
+		survey.Source, []string{"TENANT", "SOURCE", "REVISION", "SUSPENDED", "READY", "MESSAGE"}, []string{"URL"}, fluxCells,
+		func(r survey.Row) []string { return []string{r.From} },
+	},
+	{
+		survey.Sync, []string{"TENANT", "SYNC", "REVISION", "SUSPENDED", "READY", "MESSAGE"}, []string{"FROM"}, fluxCells,
+		func(r survey.Row) []string { return []string{dash(r.From)} },
+	},
+}
+
+func fluxCells(r survey.Row) []string {
+	suspended := "False"
+	if r.Suspended {
+		suspended = "True"
+	}
+	return []string{r.Tenant, r.Object + "/" + r.Namespace + "/" + r.Name, dash(shortRevision(r.Revision)), suspended, r.Ready, message(r)[0]}
+}
+
+func message(r survey.Row) []string { return []string{oneLine(shortRevision(r.Message), 80)} }
+
+func ageOf(r survey.Row) string {
+	if r.Created.IsZero() {
+		return "-"
+	}
+	return duration.HumanDuration(time.Since(r.Created))
+}
+
+// printSurvey prints a table for each kind that there is anything of. With several
+// clusters each row says which, and what differs.
+func printSurvey(s Streams, result survey.Result, o getOptions, several, whole bool) error {
+	printed := false
+	for _, t := range surveyTables {
+		var rows []survey.Row
+		for _, r := range result.Rows {
+			if r.Kind == t.kind {
+				rows = append(rows, r)
+			}
+		}
+		if len(rows) == 0 {
+			continue
+		}
+		if printed && whole {
+			_, _ = io.WriteString(s.Out, "\n") // the table tells
+		}
+		printed = true
+		if err := t.print(s.Out, rows, o.output == "wide", several, whole); err != nil {
+			return err
+		}
+	}
+	for _, a := range result.Clusters {
+		if a.Error == "" {
+			continue
+		}
+		printed = true
+		if _, err := fmt.Fprintf(s.Out, "%s   does not answer: %s\n", a.Cluster, oneLine(a.Error, 200)); err != nil {
+			return err
+		}
+	}
+	if !printed && whole {
+		_, err := fmt.Fprintln(s.Err, "Nothing found.")
+		return err
+	}
+	return nil
+}
+
+func (t surveyTable) print(w io.Writer, rows []survey.Row, wide, several, header bool) error {
+	head := append([]string{}, t.header...)
+	if several {
+		head = append([]string{"CLUSTER"}, head...)
+	}
+	if wide {
+		head = append(head, t.wide...)
+	}
+	if several {
+		head = append(head, "DIFFERS")
+	}
+	table := newTable(w)
+	if header {
+		table.row(head...)
+	}
+	for _, r := range rows {
+		cells := t.cells(r)
+		if several {
+			cells = append([]string{r.Cluster}, cells...)
+		}
+		if wide && t.more != nil {
+			cells = append(cells, t.more(r)...)
+		}
+		if several {
+			cells = append(cells, orNone(r.Differs))
+		}
+		table.row(cells...)
+	}
+	return table.flush()
+}

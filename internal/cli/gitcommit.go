@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+
+	"github.com/tenantry/tenantry/internal/fleet"
+)
+
+// gitRepository commits with the git of whoever calls: their hooks, their signature,
+// their credentials.
+type gitRepository struct {
+	dir   string
+	names []string
+	push  bool
+}
+
+// openGit sees, before anything is written, that a change can be committed.
+func openGit(ctx context.Context, dir string, changes []fleet.FileChange, push bool) (*gitRepository, error) {
+	r := &gitRepository{dir: dir, push: push}
+	if _, err := r.git(ctx, "rev-parse", "--is-inside-work-tree"); err != nil {
+		return nil, fmt.Errorf("--commit: %s is in no Git repository: %w; nothing was written", dir, err)
+	}
+	for _, c := range changes {
+		r.names = append(r.names, c.Name)
+	}
+	dirty, err := r.git(ctx, append([]string{"status", "--porcelain", "--"}, r.names...)...)
+	if err != nil {
+		return nil, err
+	}
+	if dirty != "" {
+		return nil, fmt.Errorf("--commit: these files have changes of yours that are not committed; nothing was written:\n%s", dirty)
+	}
+	if !push {
+		return r, nil
+	}
+	if _, err := r.git(ctx, "rev-parse", "--abbrev-ref", "--symbolic-full-name", "@{push}"); err != nil {
+		return nil, fmt.Errorf("--push: the branch has nowhere to go: %w; nothing was written", err)
+	}
+	return r, nil
+}
+
+// commit commits the files of the change, whatever else is staged, and pushes.
+func (r *gitRepository) commit(ctx context.Context, s Streams, message string) error {
+	if _, err := r.git(ctx, append([]string{"add", "--all", "--"}, r.names...)...); err != nil {
+		return fmt.Errorf("the files are written and not committed: %w", err)
+	}
+	if _, err := r.git(ctx, append([]string{"commit", "--quiet", "--message", message, "--only", "--"}, r.names...)...); err != nil {
+		return fmt.Errorf("the files are written and not committed: %w", err)
+	}
+	id, err := r.git(ctx, "rev-parse", "--short", "HEAD")
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(s.Out, "committed %s %s\n", id, message); err != nil || !r.push {
+		return err
+	}
+	if _, err := r.git(ctx, "push", "--quiet"); err != nil {
+		return fmt.Errorf("committed and not pushed: %w", err)
+	}
+	_, err = fmt.Fprintln(s.Out, "pushed")
+	return err
+}
+
+func (r *gitRepository) git(ctx context.Context, args ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, "git", append([]string{"-C", r.dir}, args...)...).CombinedOutput()
+	text := strings.TrimSpace(string(out))
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && text != "" {
+		return "", fmt.Errorf("git %s: %s", args[0], text)
+	}
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w", args[0], err)
+	}
+	return text, nil
+}

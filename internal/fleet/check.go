@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/tenantry/tenantry/api/v1alpha1"
+)
+
+// Validate tells what the API server would refuse about a Tenant.
+type Validate func(*v1alpha1.Tenant) error
+
+// Review reads the changed fleet back, and refuses one that could not be read or that
+// the clusters would not take: a tenant that the API refuses, or two that claim the
+// same. What was wrong before, and is not touched, is left to others.
+func (f *Fleet) Review(validate Validate) error {
+	if err := f.read(); err != nil {
+		return err
+	}
+	for i := range f.Tenants {
+		t := &f.Tenants[i]
+		if !f.touched(t) {
+			continue
+		}
+		if err := f.reviewTenant(t, validate); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// touched tells whether any file of a tenant, or of an overlay that it is in, is changed.
+func (f *Fleet) touched(t *Tenant) bool {
+	for _, d := range t.declared {
+		if f.tree.changed[d.file] {
+			return true
+		}
+	}
+	for _, p := range t.Places {
+		if slices.ContainsFunc(p.document.patches, func(p patch) bool { return f.tree.changed[p.file] }) {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *Fleet) reviewTenant(t *Tenant, validate Validate) error {
+	for _, d := range t.declared {
+		if d.name == "" {
+			return &Error{File: f.tree.full(d.file), Line: d.node.Line, What: "the Tenant has no metadata.name"}
+		}
+		d.patches = nil
+		if err := f.reviewDocument(d, validate); err != nil {
+			return err
+		}
+	}
+	for _, p := range t.Places {
+		if err := f.reviewDocument(p.document, validate); err != nil {
+			return err
+		}
+		for _, o := range f.Overlays {
+			if o.Path != p.document.overlay {
+				continue
+			}
+			for _, other := range o.tenants {
+				if err := f.reviewPair(p.document, other); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (f *Fleet) reviewDocument(d document, validate Validate) error {
+	tenant, err := f.decode(d)
+	if err != nil {
+		return err
+	}
+	if err := validate(tenant); err != nil {
+		where := ""
+		if d.overlay != "" {
+			where = " in " + d.overlay
+		}
+		return &Error{File: f.tree.full(d.file), Line: d.node.Line, What: fmt.Sprintf("tenant %s%s: %v", d.name, where, err)}
+	}
+	return nil
+}
+
+// reviewPair refuses two tenants of one overlay that can't stand together. Reading
+// their lists is cheap, and only where they meet are patches merged.
+func (f *Fleet) reviewPair(a, b document) error {
+	at := &Error{File: f.tree.full(a.file), Line: a.node.Line}
+	there := fmt.Sprintf("%s:%d", f.tree.full(b.file), b.node.Line)
+	switch {
+	case a.node == b.node:
+		return nil
+	case a.name == b.name:
+		at.What = fmt.Sprintf("tenant %s is in %s twice: here, and in %s", a.name, a.overlay, there)
+		return at
+	case strings.HasPrefix(a.name, b.name+"-") || strings.HasPrefix(b.name, a.name+"-"):
+		at.What = fmt.Sprintf("tenants %s and %s overlap in %s: namespaces named %s-... could be either's (%s); choose a name that doesn't begin so",
+			a.name, b.name, a.overlay, shorter(a.name, b.name), there)
+		return at
+	case !f.mayMeet(a, b):
+		return nil
+	}
+	x, err := f.decode(a)
+	if err != nil {
+		return err
+	}
+	y, err := f.decode(b)
+	if err != nil {
+		return err
+	}
+	for _, ns := range append([]string{x.Name}, x.Spec.Namespaces.Declared...) {
+		if ns == y.Name || slices.Contains(y.Spec.Namespaces.Declared, ns) {
+			at.What = fmt.Sprintf("namespace %s is claimed by tenant %s too (%s): two tenants have none in common", ns, y.Name, there)
+			return at
+		}
+	}
+	for _, d := range x.Spec.Domains {
+		for _, e := range y.Spec.Domains {
+			if d == e || strings.HasSuffix(d, "."+e) || strings.HasSuffix(e, "."+d) {
+				at.What = fmt.Sprintf("domain %s overlaps with %s of tenant %s (%s): two tenants have none in common", d, e, y.Name, there)
+				return at
+			}
+		}
+	}
+	return nil
+}
+
+func shorter(a, b string) string {
+	if len(a) < len(b) {
+		return a
+	}
+	return b
+}
+
+// mayMeet tells whether two tenants could have a namespace or a domain in common,
+// whichever of their patches hold.
+func (f *Fleet) mayMeet(a, b document) bool {
+	if slices.ContainsFunc(append(slices.Clone(a.patches), b.patches...), func(p patch) bool { return p.node.Kind == yaml.SequenceNode }) {
+		return true
+	}
+	taken := map[string]bool{a.name: true}
+	var domains []string
+	for _, n := range nodesOf(a) {
+		for _, item := range items(n, "spec", "namespaces", "declared") {
+			taken[item.Value] = true
+		}
+		for _, item := range items(n, "spec", "domains") {
+			domains = append(domains, item.Value)
+		}
+	}
+	if taken[b.name] {
+		return true
+	}
+	for _, n := range nodesOf(b) {
+		for _, item := range items(n, "spec", "namespaces", "declared") {
+			if taken[item.Value] {
+				return true
+			}
+		}
+		if len(domains) > 0 && len(items(n, "spec", "domains")) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func nodesOf(d document) []*yaml.Node {
+	all := []*yaml.Node{d.node}
+	for _, p := range d.patches {
+		all = append(all, p.node)
+	}
+	return all
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// CreateCluster makes a cluster's directory: what Flux starts from, and the group that
+// it inherits. URL and branch are those of the fleet's other clusters.
+func (f *Fleet) CreateCluster(name, group string) error {
+	if err := checkName("cluster", name); err != nil {
+		return err
+	}
+	if c := f.cluster(name); c != nil {
+		if c.Group == group {
+			return nil
+		}
+		of := "stands alone"
+		if c.Group != "" {
+			of = "is of group " + c.Group
+		}
+		return fmt.Errorf("cluster %s is there, and %s: to move it, change %s/kustomization.yaml", name, of, c.Path)
+	}
+	if f.group(group) == nil {
+		return f.noGroup(group)
+	}
+	url, branch, err := f.repository()
+	if err != nil {
+		return err
+	}
+	if g := f.group(name); g != nil && name != group {
+		return fmt.Errorf("cluster %s: a group has this name, and its overlay tenants/%s; choose another, or create it in that group", name, name)
+	}
+	return f.writeCluster(name, group, url, branch)
+}
+
+// repository is where the fleet's clusters sync from.
+func (f *Fleet) repository() (url, branch string, err error) {
+	for _, c := range f.Clusters {
+		if c.URL != "" && c.Branch != "" {
+			return c.URL, c.Branch, nil
+		}
+	}
+	return "", "", errors.New("no cluster of the fleet says which repository it syncs from: want a GitRepository flux-system with a branch in its flux-system directory")
+}
+
+func (f *Fleet) writeCluster(name, group, url, branch string) error {
+	if err := checkName("cluster", name); err != nil {
+		return err
+	}
+	return f.tree.scaffolded("cluster", path.Join(clustersDir, name), struct{ Name, Group, URL, Branch string }{name, group, url, branch})
+}
+
+// DeleteCluster removes a cluster's directory and the overlay that is its own.
+func (f *Fleet) DeleteCluster(name string) error {
+	c := f.cluster(name)
+	switch {
+	case c == nil:
+		return f.noCluster(name)
+	case len(f.Clusters) == 1:
+		return fmt.Errorf("cluster %s is the fleet's only one: a fleet has at least one", name)
+	}
+	remove := []string{c.Path}
+	own := path.Join(tenantsDir, name)
+	if f.group(name) == nil && slices.Contains(c.Overlays, own) {
+		for _, o := range f.Overlays {
+			if o.Path == own && len(o.Clusters) == 1 {
+				remove = append(remove, own)
+			}
+		}
+	}
+	for _, dir := range remove {
+		for _, file := range f.tree.files(dir) {
+			f.tree.remove(file)
+		}
+	}
+	if f.Config.Local.Cluster != name && f.Config.Contexts[name] == "" {
+		return nil
+	}
+	return f.tree.edit(FileName, 0, func(k *yaml.RNode) error {
+		if f.Config.Contexts[name] != "" {
+			if err := clear(k, "contexts", name); err != nil {
+				return err
+			}
+		}
+		if f.Config.Local.Cluster != name {
+			return nil
+		}
+		other := f.Clusters[slices.IndexFunc(f.Clusters, func(c Cluster) bool { return c.Name != name })].Name
+		return k.PipeE(yaml.Lookup("local"), yaml.SetField("cluster", yaml.NewStringRNode(other)))
+	})
+}
+
+// overlayOf is the overlay from which a cluster gets tenants of its own. One that gets
+// its group's alone is given one that builds on it.
+func (f *Fleet) overlayOf(name string) (string, error) {
+	c := f.cluster(name)
+	if c == nil {
+		return "", f.noCluster(name)
+	}
+	own := path.Join(tenantsDir, name)
+	for _, o := range f.Overlays {
+		if slices.Contains(o.Clusters, name) && (o.Path == own || len(o.Clusters) == 1 && c.Group == "") {
+			return o.Path, nil
+		}
+	}
+	sync := slices.IndexFunc(c.syncs, func(s platformSync) bool { return slices.Contains(c.Overlays, s.path) })
+	if sync < 0 {
+		return "", fmt.Errorf("cluster %s gets no tenants: enable them for its group with `tenantry group enable GROUP tenants`", name)
+	}
+	if f.tree.isDir(own) {
+		return "", fmt.Errorf("cluster %s: its own tenants would be in %s, which is taken", name, own)
+	}
+	data := struct{ Name, From, Sync string }{name, path.Base(c.syncs[sync].path), c.syncs[sync].name}
+	if err := errors.Join(
+		f.tree.scaffoldedFile("overlay/kustomization.yaml", path.Join(own, "kustomization.yaml"), data),
+		f.tree.scaffoldedFile("overlay/tenants-patch.yaml", path.Join(c.Path, "tenants-patch.yaml"), data),
+	); err != nil {
+		return "", err
+	}
+	return own, f.tree.register(c.Path, "", "tenants-patch.yaml")
+}

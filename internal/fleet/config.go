@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// FileName is the file at a fleet's root that says how to run it on a laptop, and how
+// to reach its clusters.
+const FileName = "tenantry.yaml"
+
+// Config is the content of FileName.
+type Config struct {
+	// APIVersion and Kind are tenantry.dev/v1alpha1 and Fleet.
+	APIVersion string `yaml:"apiVersion"`
+	Kind       string `yaml:"kind"`
+	// Contexts of the kubeconfig by the names of the clusters, for commands that ask
+	// all clusters of the fleet.
+	Contexts map[string]string `yaml:"contexts"`
+	// Local is for `tenantry up`.
+	Local Local `yaml:"local"`
+}
+
+// Local says how to run the fleet on a laptop.
+type Local struct {
+	// Cluster to run when none is named.
+	Cluster string `yaml:"cluster"`
+	// Repositories are served from directories under their outside URLs.
+	Repositories []Repository `yaml:"repositories"`
+}
+
+// Repository is an outside URL and the directory that stands in for it.
+type Repository struct {
+	// URL as the fleet's sources name it.
+	URL string `yaml:"url"`
+	// Dir, relative to the fleet's root.
+	Dir string `yaml:"dir"`
+	// Branch under which the directory is served. Default: main.
+	Branch string `yaml:"branch"`
+}
+
+// readConfig reads FileName, which need not be there.
+func (f *Fleet) readConfig() error {
+	f.Config = Config{}
+	full := f.tree.full(FileName)
+	content, err := f.tree.read(FileName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	d := yaml.NewDecoder(bytes.NewReader(content))
+	d.KnownFields(true)
+	if err := d.Decode(&f.Config); err != nil {
+		return yamlError(full, err)
+	}
+	if f.Config.Kind != "Fleet" || f.Config.APIVersion != "tenantry.dev/v1alpha1" {
+		return &Error{File: full, Line: 1, What: "want apiVersion: tenantry.dev/v1alpha1 and kind: Fleet"}
+	}
+	for _, r := range f.Config.Local.Repositories {
+		if u, err := url.Parse(r.URL); err != nil || u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") == "" {
+			return &Error{File: full, Line: lineOf(content, r.URL), What: fmt.Sprintf("repository %q: want a URL like https://git.example.com/team/repository", r.URL)}
+		}
+		dir := filepath.Join(f.Dir, r.Dir)
+		if info, err := os.Stat(dir); filepath.Clean(dir) != filepath.Clean(f.Dir) && (err != nil || !info.IsDir()) {
+			return &Error{File: full, Line: lineOf(content, r.Dir), What: fmt.Sprintf("repository %s: %s is not a directory", r.URL, dir)}
+		}
+	}
+	clusters := f.directories(clustersDir)
+	if c := f.Config.Local.Cluster; c != "" && !slices.Contains(clusters, c) {
+		return &Error{File: full, Line: lineOf(content, c), What: fmt.Sprintf("cluster %s: there is no directory clusters/%s", c, c)}
+	}
+	for c := range f.Config.Contexts {
+		if !slices.Contains(clusters, c) {
+			return &Error{File: full, Line: lineOf(content, c), What: fmt.Sprintf("contexts: there is no directory clusters/%s", c)}
+		}
+	}
+	return nil
+}
+
+// Error is a mistake in a file of the fleet.
+type Error struct {
+	File string
+	Line int // 0: the file as a whole
+	What string
+}
+
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return e.File + ": " + e.What
+	}
+	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.What)
+}
+
+var yamlLine = regexp.MustCompile(`line (\d+): ?`)
+
+// yamlError puts the line of a YAML error where editors look for it.
+func yamlError(path string, err error) error {
+	what := strings.TrimPrefix(err.Error(), "yaml: ")
+	what = strings.TrimSpace(strings.TrimPrefix(what, "unmarshal errors:"))
+	e := &Error{File: path, What: what}
+	if m := yamlLine.FindStringSubmatch(what); m != nil {
+		_, _ = fmt.Sscan(m[1], &e.Line) // digits, by the expression
+		e.What = strings.Replace(what, m[0], "", 1)
+	}
+	return e
+}
+
+func lineOf(content []byte, word string) int {
+	for i, line := range bytes.Split(content, []byte("\n")) {
+		if word != "" && bytes.Contains(line, []byte(word)) {
+			return i + 1
+		}
+	}
+	return 0
+}

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// document is an object of the fleet, where it stands, and the patches that the
+// kustomizations above it put on it, in their order.
+type document struct {
+	file    string
+	overlay string     // path of the overlay that it was found by
+	node    *yaml.Node // the object's mapping
+	kind    string
+	name    string
+	patches []patch
+}
+
+// patch is a change that a kustomization makes to objects.
+type patch struct {
+	file     string // of the patch, or of the kustomization when it stands there
+	line     int
+	node     *yaml.Node // a mapping to merge, or a sequence of JSON patch operations
+	kind     string     // "" is any
+	names    func(string) bool
+	exact    string // the one name that it is for, when it is for one
+	targeted bool   // by a target, not by its own name
+}
+
+func field(n *yaml.Node, names ...string) *yaml.Node {
+	for _, name := range names {
+		if n == nil || n.Kind != yaml.MappingNode {
+			return nil
+		}
+		var next *yaml.Node
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value == name {
+				next = n.Content[i+1]
+			}
+		}
+		n = next
+	}
+	return n
+}
+
+func text(n *yaml.Node, names ...string) string {
+	if n = field(n, names...); n == nil || n.Kind != yaml.ScalarNode {
+		return ""
+	}
+	return n.Value
+}
+
+func items(n *yaml.Node, names ...string) []*yaml.Node {
+	if n = field(n, names...); n == nil || n.Kind != yaml.SequenceNode {
+		return nil
+	}
+	return n.Content
+}
+
+// collector gathers the objects of one kind that a directory renders, as Flux and
+// kustomize would find them, without rendering anything.
+type collector struct {
+	tree    *tree
+	wanted  *regexp.Regexp // what a file's text must match to be worth parsing
+	version string         // prefix of apiVersion
+	kind    string
+
+	mu   sync.Mutex
+	seen map[string][]document // by directory
+}
+
+func collectorOf(t *tree, group, kind string) *collector {
+	return &collector{
+		tree: t, version: group + "/", kind: kind, seen: map[string][]document{},
+		wanted: regexp.MustCompile(`(?m)^(- )?["']?apiVersion["']?:\s*["']?` + regexp.QuoteMeta(group) + `/`),
+	}
+}
+
+// kustomizationIn is the name of a directory's kustomization, or "".
+func (t *tree) kustomizationIn(dir string) string {
+	for _, name := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
+		if file := path.Join(dir, name); t.isFile(file) {
+			return file
+		}
+	}
+	return ""
+}
+
+// collect finds the objects that a directory renders, once. above are the
+// directories that lead here.
+func (c *collector) collect(dir string, above ...string) ([]document, error) {
+	c.mu.Lock()
+	all, ok := c.seen[dir]
+	c.mu.Unlock()
+	if ok {
+		return all, nil
+	}
+	all, err := c.gather(dir, above)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seen[dir] = all
+	return all, nil
+}
+
+func (c *collector) gather(dir string, above []string) ([]document, error) {
+	above = above[:len(above):len(above)] // siblings append to it at the same time
+	for _, a := range above {
+		if a == dir {
+			return nil, &Error{File: c.tree.kustomizationIn(dir), What: "it includes itself, by way of " + strings.Join(above, ", ")}
+		}
+	}
+	file := c.tree.kustomizationIn(dir)
+	if file == "" {
+		return c.scan(dir, above)
+	}
+	documents, err := c.tree.documents(file)
+	if err != nil {
+		return nil, err
+	}
+	if len(documents) == 0 {
+		return nil, nil
+	}
+	k := documents[0]
+	var resources []*yaml.Node
+	for _, list := range []string{"resources", "bases", "components"} {
+		resources = append(resources, items(k, list)...)
+	}
+	found := make([][]document, len(resources))
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, r := range resources {
+		g.Go(func() (err error) {
+			found[i], err = c.resource(dir, file, r, append(above, dir))
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	var all []document
+	for _, f := range found {
+		all = append(all, f...)
+	}
+	patches, err := c.patchesOf(dir, file, k)
+	if err != nil {
+		return nil, err
+	}
+	return c.patched(all, patches)
+}
+
+// resource is what one entry of a kustomization's resources brings.
+func (c *collector) resource(dir, file string, r *yaml.Node, above []string) ([]document, error) {
+	if strings.Contains(r.Value, "://") || strings.Contains(r.Value, "?ref=") || strings.HasPrefix(r.Value, "git@") {
+		return nil, nil // what is elsewhere is not read
+	}
+	target := path.Join(dir, r.Value)
+	if strings.HasPrefix(target, "../") {
+		return nil, &Error{File: c.tree.full(file), Line: r.Line, What: r.Value + " leads out of the fleet"}
+	}
+	switch {
+	case c.tree.kustomizationIn(target) != "":
+		return c.collect(target, above...)
+	case c.tree.isFile(target):
+		return c.file(target)
+	default:
+		return nil, &Error{File: c.tree.full(file), Line: r.Line, What: "it names " + r.Value + ", which is not there"}
+	}
+}
+
+// scan reads a directory that has no kustomization, as Flux does: all of its files.
+func (c *collector) scan(dir string, above []string) ([]document, error) {
+	var all []document
+	for _, name := range c.tree.list(dir) {
+		var found []document
+		var err error
+		switch sub, isDir := strings.CutSuffix(name, "/"); {
+		case isDir:
+			found, err = c.collect(path.Join(dir, sub), append(above, dir)...)
+		case isYAML(name):
+			found, err = c.file(path.Join(dir, name))
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+func isYAML(name string) bool {
+	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
+}
+
+// file is the objects of a file. What can't hold any is not parsed.
+func (c *collector) file(name string) ([]document, error) {
+	content, err := c.tree.read(name)
+	if err != nil || !c.wanted.Match(content) {
+		return nil, err
+	}
+	documents, err := c.tree.documents(name)
+	if err != nil {
+		return nil, err
+	}
+	var all []document
+	for _, o := range documents {
+		if !strings.HasPrefix(text(o, "apiVersion"), c.version) || text(o, "kind") != c.kind {
+			continue
+		}
+		all = append(all, document{file: name, node: o, kind: c.kind, name: text(o, "metadata", "name")})
+	}
+	return all, nil
+}
+
+// patchesOf are the patches of a kustomization that can be for objects of the kind.
+func (c *collector) patchesOf(dir, file string, k *yaml.Node) ([]patch, error) {
+	var all []patch
+	for _, list := range []string{"patches", "patchesStrategicMerge"} {
+		for _, entry := range items(k, list) {
+			found, err := c.patch(dir, file, entry)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+		}
+	}
+	return all, nil
+}
+
+func (c *collector) patch(dir, file string, entry *yaml.Node) ([]patch, error) {
+	name := text(entry, "path")
+	if entry.Kind == yaml.ScalarNode {
+		name = entry.Value
+	}
+	at := patch{file: file, line: entry.Line, kind: text(entry, "target", "kind"), exact: text(entry, "target", "name")}
+	if at.kind != "" && at.kind != c.kind {
+		return nil, nil
+	}
+	var documents []*yaml.Node
+	var err error
+	if name != "" {
+		at.file = path.Join(dir, name)
+		documents, err = c.tree.documents(at.file)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, &Error{File: c.tree.full(file), Line: entry.Line, What: "it names " + name + ", which is not there"}
+		}
+	} else {
+		documents, err = parse(c.tree.full(file), []byte(text(entry, "patch")))
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []patch
+	for _, d := range documents {
+		p := at
+		p.node, p.line, p.targeted = d, max(d.Line, 1), at.kind != ""
+		if name == "" {
+			p.line = entry.Line
+		}
+		if at.kind == "" { // a patch without a target names its object itself
+			p.kind, p.exact = text(d, "kind"), text(d, "metadata", "name")
+			if p.kind != c.kind || !strings.HasPrefix(text(d, "apiVersion"), c.version) {
+				continue
+			}
+			p.names = func(n string) bool { return n == p.exact }
+		} else if p.names, err = matching(p.exact); err != nil {
+			return nil, &Error{File: c.tree.full(file), Line: entry.Line, What: fmt.Sprintf("target.name: %v", err)}
+		}
+		if at.kind != "" && regexp.QuoteMeta(p.exact) != p.exact {
+			p.exact = ""
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// matching is how kustomize reads a target's name: an expression for the whole of it.
+func matching(name string) (func(string) bool, error) {
+	if name == "" {
+		return func(string) bool { return true }, nil
+	}
+	re, err := regexp.Compile("^(?:" + name + ")$")
+	if err != nil {
+		return nil, err
+	}
+	return re.MatchString, nil
+}
+
+// patched puts patches on objects. Most patches are for one object, so a list of
+// them costs no more than its length.
+func (c *collector) patched(all []document, patches []patch) ([]document, error) {
+	if len(patches) == 0 {
+		return all, nil
+	}
+	named := map[string][]int{}
+	for i, d := range all {
+		named[d.name] = append(named[d.name], i)
+	}
+	put := func(i int, p patch) {
+		all[i].patches = append(slices.Clip(all[i].patches), p) // others share the slice below
+	}
+	for _, p := range patches {
+		if p.exact == "" {
+			for i := range all {
+				if p.names(all[i].name) {
+					put(i, p)
+				}
+			}
+			continue
+		}
+		for _, i := range named[p.exact] {
+			put(i, p)
+		}
+		if len(named[p.exact]) == 0 && !p.targeted { // kustomize lets a target match nothing, and refuses this
+			return nil, &Error{File: c.tree.full(p.file), Line: p.line, What: fmt.Sprintf("it patches %s %s, which is not among what it is applied to", c.kind, p.exact)}
+		}
+	}
+	return all, nil
+}

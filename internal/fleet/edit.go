@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// edit changes one document of a file and leaves every line as it is that the change
+// doesn't touch: comments, blank lines, quotes and indentation.
+func (t *tree) edit(name string, document int, change func(*yaml.RNode) error) error {
+	before, err := t.read(name)
+	if err != nil {
+		return err
+	}
+	after, err := edited(t.full(name), before, document, change)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(before, after) {
+		t.write(name, after)
+	}
+	return nil
+}
+
+// edited prints the file twice, as it was and as changed, and brings the difference of
+// the two into the text as it stands: the printer alone would lose blank lines.
+func edited(file string, before []byte, document int, change func(*yaml.RNode) error) ([]byte, error) {
+	was, err := reprinted(file, before, document, func(*yaml.RNode) error { return nil })
+	if err != nil {
+		return nil, err
+	}
+	is, err := reprinted(file, before, document, change)
+	if err != nil || is == was {
+		return before, err
+	}
+	// Where both touch one place, the change comes first: what it adds to a list
+	// stands before the blank line that ends the list.
+	merged, ok := udiff.Merge(udiff.Lines(was, is), udiff.Lines(was, string(before)))
+	if !ok {
+		return []byte(is), nil
+	}
+	if after, err := udiff.Apply(was, merged); err == nil && same(after, is) {
+		return []byte(after), nil
+	}
+	return []byte(is), nil
+}
+
+// reprinted is a file's text after one of its documents was changed.
+func reprinted(file string, content []byte, document int, change func(*yaml.RNode) error) (string, error) {
+	documents, err := allDocuments(file, content)
+	if err != nil {
+		return "", err
+	}
+	if err := change(yaml.NewRNode(documents[document])); err != nil {
+		return "", err
+	}
+	out := &strings.Builder{}
+	for i, d := range documents {
+		if i > 0 || bytes.HasPrefix(content, []byte("---")) {
+			out.WriteString("---\n")
+		}
+		if err := printTo(out, d, indentOf(content)); err != nil {
+			return "", err
+		}
+	}
+	return out.String(), nil
+}
+
+var listItem = regexp.MustCompile(`(?m)^ *- `)
+
+// indentOf is how a file sets its lists in; one without any is free to look like the rest.
+func indentOf(content []byte) yaml.SequenceIndentStyle {
+	if !listItem.Match(content) {
+		return yaml.WideSequenceStyle
+	}
+	return yaml.SequenceIndentStyle(yaml.DeriveSeqIndentStyle(string(content)))
+}
+
+func printTo(w io.Writer, n *yaml.Node, indent yaml.SequenceIndentStyle) error {
+	e := yaml.NewEncoderWithOptions(w, &yaml.EncoderOptions{SeqIndent: indent})
+	if err := e.Encode(n); err != nil {
+		return err
+	}
+	return e.Close()
+}
+
+// allDocuments are a file's documents with their comments, counted as the documents of
+// a tree are.
+func allDocuments(file string, content []byte) ([]*yaml.Node, error) {
+	var all []*yaml.Node
+	d := yaml.NewDecoder(bytes.NewReader(content))
+	for {
+		n := &yaml.Node{}
+		err := d.Decode(n)
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, yamlError(file, err)
+		}
+		if len(n.Content) > 0 && n.Content[0].Kind != yaml.ScalarNode {
+			all = append(all, n)
+		}
+	}
+}
+
+// same tells whether two texts mean the same.
+func same(a, b string) bool {
+	values := func(s string) (all []any) {
+		documents, err := allDocuments("", []byte(s))
+		if err != nil {
+			return []any{err}
+		}
+		for _, d := range documents {
+			var v any
+			if err := d.Decode(&v); err != nil {
+				return []any{err}
+			}
+			all = append(all, v)
+		}
+		return all
+	}
+	return reflect.DeepEqual(values(a), values(b))
+}
+
+// reindented is a new file's text, with lists set in as in the rest of a fleet.
+func reindented(content []byte) ([]byte, error) {
+	n := &yaml.Node{}
+	if err := yaml.Unmarshal(content, n); err != nil {
+		return nil, err
+	}
+	out := &bytes.Buffer{}
+	err := printTo(out, n, yaml.WideSequenceStyle)
+	return out.Bytes(), err
+}
+
+// add puts a value into a list of scalars that doesn't hold it yet: in its place when
+// the list is sorted, else last.
+func add(object *yaml.RNode, value string, names ...string) error {
+	list, err := object.Pipe(yaml.LookupCreate(yaml.SequenceNode, names...))
+	if err != nil {
+		return err
+	}
+	n := list.YNode()
+	var values []string
+	for _, item := range n.Content {
+		values = append(values, item.Value)
+	}
+	if slices.Contains(values, value) {
+		return nil
+	}
+	at := len(values)
+	if len(values) > 1 && slices.IsSorted(values) {
+		at, _ = slices.BinarySearch(values, value)
+	}
+	n.Content = slices.Insert(n.Content, at, yaml.NewStringRNode(value).YNode())
+	unfold(n)
+	return nil
+}
+
+// drop takes what matches out of a list, and the list out of its object when it
+// becomes empty and keep is false. It tells whether anything matched.
+func drop(object *yaml.RNode, keep bool, match func(*yaml.Node) bool, names ...string) (bool, error) {
+	list, err := object.Pipe(yaml.Lookup(names...))
+	if err != nil || list == nil {
+		return false, err
+	}
+	n := list.YNode()
+	before := len(n.Content)
+	n.Content = slices.DeleteFunc(n.Content, match)
+	switch {
+	case len(n.Content) == before:
+		return false, nil
+	case len(n.Content) == 0 && !keep:
+		return true, clear(object, names...)
+	case len(n.Content) == 0:
+		n.Style = yaml.FlowStyle
+	}
+	return true, nil
+}
+
+// clear takes a field out of an object, and the objects above it that it leaves empty.
+func clear(object *yaml.RNode, names ...string) error {
+	for last := len(names) - 1; last >= 0; last-- {
+		parent, err := object.Pipe(yaml.Lookup(names[:last]...))
+		if err != nil || parent == nil {
+			return err
+		}
+		if last < len(names)-1 {
+			if child := parent.Field(names[last]); child != nil && len(child.Value.YNode().Content) > 0 {
+				return nil
+			}
+		}
+		if err := parent.PipeE(yaml.Clear(names[last])); err != nil {
+			return err
+		}
+		if last == 1 && names[0] == "spec" {
+			return nil // an object keeps its spec, be it empty
+		}
+	}
+	return nil
+}
+
+// unfold lets a list that was empty, and so stood in one line, grow by lines.
+func unfold(n *yaml.Node) {
+	if n.Style == yaml.FlowStyle && len(n.Content) == 1 {
+		n.Style = 0
+	}
+}

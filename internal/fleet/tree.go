@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// tree is a directory as it would be with changes that are not written yet. Paths
+// in it are relative and use slashes. Each file is read and parsed once.
+type tree struct {
+	dir string
+
+	mu      sync.Mutex
+	known   map[string]*file
+	changed map[string]bool // files whose known content is not on disk
+}
+
+// file is what is known of one, or why nothing is.
+type file struct {
+	reading, parsing sync.Once
+	content          []byte
+	documents        []*yaml.Node
+	readErr, err     error
+}
+
+func newTree(dir string) *tree {
+	return &tree{dir: dir, known: map[string]*file{}, changed: map[string]bool{}}
+}
+
+// full is a path as the process would open it, for messages too.
+func (t *tree) full(name string) string { return filepath.Join(t.dir, filepath.FromSlash(name)) }
+
+func (t *tree) file(name string) *file {
+	t.mu.Lock()
+	f := t.known[name]
+	if f == nil {
+		f = &file{}
+		t.known[name] = f
+	}
+	t.mu.Unlock()
+	f.reading.Do(func() { f.content, f.readErr = t.original(name) })
+	return f
+}
+
+// read is a file's content; fs.ErrNotExist when there is no such file.
+func (t *tree) read(name string) ([]byte, error) {
+	f := t.file(name)
+	return f.content, f.readErr
+}
+
+// original is a file's content on disk. Links that lead out of the fleet are not followed.
+func (t *tree) original(name string) ([]byte, error) {
+	full := t.full(name)
+	info, err := os.Lstat(full)
+	if err != nil {
+		return nil, notThere(err)
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		root, rootErr := filepath.EvalSymlinks(t.dir)
+		target, err := filepath.EvalSymlinks(full)
+		if err != nil || rootErr != nil || !strings.HasPrefix(target, root+string(filepath.Separator)) {
+			return nil, &Error{File: full, What: "it is a link that leads out of the fleet"}
+		}
+	}
+	content, err := os.ReadFile(full)
+	return content, notThere(err)
+}
+
+// notThere makes a path below a file as absent as any other.
+func notThere(err error) error {
+	if err != nil && (errors.Is(err, fs.ErrNotExist) || strings.HasSuffix(err.Error(), "not a directory")) {
+		return fs.ErrNotExist
+	}
+	return err
+}
+
+func (t *tree) write(name string, content []byte) { t.set(name, &file{content: content}) }
+
+func (t *tree) remove(name string) { t.set(name, &file{readErr: fs.ErrNotExist}) }
+
+func (t *tree) set(name string, f *file) {
+	f.reading.Do(func() {}) // it is known already
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.known[name], t.changed[name] = f, true
+}
+
+func (t *tree) isFile(name string) bool {
+	_, err := t.read(name)
+	return err == nil
+}
+
+// isDir tells whether a directory has anything in it.
+func (t *tree) isDir(name string) bool { return len(t.list(name)) > 0 }
+
+// list is the sorted names in a directory; those of directories end in a slash.
+func (t *tree) list(name string) []string {
+	names := map[string]bool{}
+	entries, _ := os.ReadDir(t.full(name)) // what isn't there has nothing in it
+	for _, e := range entries {
+		if e.IsDir() {
+			names[e.Name()+"/"] = true
+		} else {
+			names[e.Name()] = true
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for changed := range t.changed {
+		rest, ok := strings.CutPrefix(changed, strings.TrimSuffix(name, "/")+"/")
+		if !ok {
+			continue
+		}
+		there := t.known[changed].readErr == nil
+		if first, _, deeper := strings.Cut(rest, "/"); deeper {
+			names[first+"/"] = names[first+"/"] || there
+		} else {
+			names[rest] = there
+		}
+	}
+	var all []string
+	for n, there := range names {
+		if there {
+			all = append(all, n)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// files are all files below a directory.
+func (t *tree) files(name string) []string {
+	var all []string
+	for _, n := range t.list(name) {
+		if dir, ok := strings.CutSuffix(n, "/"); ok {
+			all = append(all, t.files(path.Join(name, dir))...)
+		} else {
+			all = append(all, path.Join(name, n))
+		}
+	}
+	return all
+}
+
+// documents are the roots of a file's YAML documents.
+func (t *tree) documents(name string) ([]*yaml.Node, error) {
+	f := t.file(name)
+	f.parsing.Do(func() {
+		if f.err = f.readErr; f.err == nil {
+			f.documents, f.err = parse(t.full(name), f.content)
+		}
+	})
+	return f.documents, f.err
+}
+
+// parse splits a file into its documents; empty ones are left out.
+func parse(file string, content []byte) ([]*yaml.Node, error) {
+	var all []*yaml.Node
+	d := yaml.NewDecoder(bytes.NewReader(content))
+	for {
+		document := &yaml.Node{}
+		err := d.Decode(document)
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, yamlError(file, err)
+		}
+		if len(document.Content) > 0 && document.Content[0].Kind != yaml.ScalarNode {
+			all = append(all, document.Content[0])
+		}
+	}
+}
