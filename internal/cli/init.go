@@ -100,7 +100,7 @@ func initFleet(ctx context.Context, s Streams, o initOptions, dir string) error 
 	if o.url == fleet.PlaceholderURL {
 		next = append(next, "say where it will be:        "+fleet.PlaceholderURL+" is a placeholder, in tenantry.yaml and clusters/*/flux-system/gotk-sync.yaml")
 	}
-	return o.finish(ctx, s, f, "a fleet: "+strings.Join(f.ClusterNames(), ", "), next...)
+	return o.finish(ctx, s, f, "a fleet: "+strings.Join(texts(members, func(m fleet.Member) string { return m.Name }), ", "), next...)
 }
 
 // membersOf reads NAME and NAME=GROUP.

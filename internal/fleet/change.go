@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -178,7 +179,7 @@ func (f *Fleet) Write(changes []FileChange) (err error) {
 	}
 	for _, c := range changes {
 		if c.After == nil {
-			removeEmpty(f.Dir, filepath.Dir(f.tree.full(c.Name)))
+			f.removeEmpty(path.Dir(c.Name))
 		}
 	}
 	return nil
@@ -241,8 +242,8 @@ func makeDirs(dir string) ([]string, error) {
 }
 
 // removeEmpty removes a directory that a change left empty, and those above it.
-func removeEmpty(root, dir string) {
-	for dir != root && strings.HasPrefix(dir, root) && os.Remove(dir) == nil {
-		dir = filepath.Dir(dir)
+func (f *Fleet) removeEmpty(dir string) {
+	for dir != "." && os.Remove(f.tree.full(dir)) == nil {
+		dir = path.Dir(dir)
 	}
 }

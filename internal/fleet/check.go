@@ -54,7 +54,6 @@ func (f *Fleet) reviewTenant(t *Tenant, validate Validate) error {
 		if d.name == "" {
 			return &Error{File: f.tree.full(d.file), Line: d.node.Line, What: "the Tenant has no metadata.name"}
 		}
-		d.patches = nil
 		if err := f.reviewDocument(d, validate); err != nil {
 			return err
 		}
@@ -126,7 +125,7 @@ func (f *Fleet) reviewPair(a, b document) error {
 	}
 	for _, d := range x.Spec.Domains {
 		for _, e := range y.Spec.Domains {
-			if d == e || strings.HasSuffix(d, "."+e) || strings.HasSuffix(e, "."+d) {
+			if overlap(d, e) {
 				at.What = fmt.Sprintf("domain %s overlaps with %s of tenant %s (%s): two tenants have none in common", d, e, y.Name, there)
 				return at
 			}
@@ -167,11 +166,18 @@ func (f *Fleet) mayMeet(a, b document) bool {
 				return true
 			}
 		}
-		if len(domains) > 0 && len(items(n, "spec", "domains")) > 0 {
-			return true
+		for _, item := range items(n, "spec", "domains") {
+			if slices.ContainsFunc(domains, func(d string) bool { return overlap(d, item.Value) }) {
+				return true
+			}
 		}
 	}
 	return false
+}
+
+// overlap tells whether two domains are one, or one is below the other.
+func overlap(a, b string) bool {
+	return a == b || strings.HasSuffix(a, "."+b) || strings.HasSuffix(b, "."+a)
 }
 
 func nodesOf(d document) []*yaml.Node {

@@ -108,13 +108,23 @@ func (e *Error) Error() string {
 var yamlLine = regexp.MustCompile(`line (\d+): ?`)
 
 // yamlError puts the line of a YAML error where editors look for it.
-func yamlError(path string, err error) error {
+func yamlError(path string, err error) *Error {
 	what := strings.TrimPrefix(err.Error(), "yaml: ")
 	what = strings.TrimSpace(strings.TrimPrefix(what, "unmarshal errors:"))
 	e := &Error{File: path, What: what}
 	if m := yamlLine.FindStringSubmatch(what); m != nil {
 		_, _ = fmt.Sscan(m[1], &e.Line) // digits, by the expression
 		e.What = strings.Replace(what, m[0], "", 1)
+	}
+	return e
+}
+
+// syntaxError is a YAML error of a file's text. The parser counts lines from 0 where it
+// expected something else, and its scanner from 1.
+func syntaxError(path string, content []byte, err error) error {
+	e := yamlError(path, err)
+	if strings.Contains(e.What, "did not find expected") {
+		e.Line = min(e.Line+1, bytes.Count(content, []byte("\n")))
 	}
 	return e
 }

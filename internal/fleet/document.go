@@ -140,27 +140,31 @@ func (c *collector) gather(dir string, above []string) ([]document, error) {
 	for _, list := range []string{"resources", "bases", "components"} {
 		resources = append(resources, items(k, list)...)
 	}
-	found := make([][]document, len(resources))
-	var g errgroup.Group
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for i, r := range resources {
-		g.Go(func() (err error) {
-			found[i], err = c.resource(dir, file, r, append(above, dir))
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
+	all, err := each(resources, func(r *yaml.Node) ([]document, error) { return c.resource(dir, file, r, append(above, dir)) })
+	if err != nil {
 		return nil, err
 	}
-	var all []document
-	for _, f := range found {
-		all = append(all, f...)
-	}
-	patches, err := c.patchesOf(dir, file, k)
+	entries := append(slices.Clip(items(k, "patches")), items(k, "patchesStrategicMerge")...)
+	patches, err := each(entries, func(entry *yaml.Node) ([]patch, error) { return c.patch(dir, file, entry) })
 	if err != nil {
 		return nil, err
 	}
 	return c.patched(all, patches)
+}
+
+// each reads what the entries of a list lead to, on all processors, in their order.
+func each[T any](list []*yaml.Node, read func(*yaml.Node) ([]T, error)) ([]T, error) {
+	found := make([][]T, len(list))
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, n := range list {
+		g.Go(func() (err error) {
+			found[i], err = read(n)
+			return err
+		})
+	}
+	err := g.Wait()
+	return slices.Concat(found...), err
 }
 
 // resource is what one entry of a kustomization's resources brings.
@@ -226,21 +230,7 @@ func (c *collector) file(name string) ([]document, error) {
 	return all, nil
 }
 
-// patchesOf are the patches of a kustomization that can be for objects of the kind.
-func (c *collector) patchesOf(dir, file string, k *yaml.Node) ([]patch, error) {
-	var all []patch
-	for _, list := range []string{"patches", "patchesStrategicMerge"} {
-		for _, entry := range items(k, list) {
-			found, err := c.patch(dir, file, entry)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, found...)
-		}
-	}
-	return all, nil
-}
-
+// patch is what one entry of a kustomization's patches does to objects of the kind.
 func (c *collector) patch(dir, file string, entry *yaml.Node) ([]patch, error) {
 	name := text(entry, "path")
 	if entry.Kind == yaml.ScalarNode {

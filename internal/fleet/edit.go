@@ -35,35 +35,40 @@ func (t *tree) edit(name string, document int, change func(*yaml.RNode) error) e
 // edited prints the file twice, as it was and as changed, and brings the difference of
 // the two into the text as it stands: the printer alone would lose blank lines.
 func edited(file string, before []byte, document int, change func(*yaml.RNode) error) ([]byte, error) {
-	was, err := reprinted(file, before, document, func(*yaml.RNode) error { return nil })
+	if windows, unix := []byte("\r\n"), []byte("\n"); bytes.Contains(before, windows) {
+		after, err := edited(file, bytes.ReplaceAll(before, windows, unix), document, change)
+		return bytes.ReplaceAll(after, unix, windows), err
+	}
+	documents, err := allDocuments(file, before)
 	if err != nil {
 		return nil, err
 	}
-	is, err := reprinted(file, before, document, change)
+	was, err := printed(documents, before)
+	if err != nil {
+		return nil, err
+	}
+	if err := change(yaml.NewRNode(documents[document])); err != nil {
+		return nil, err
+	}
+	is, err := printed(documents, before)
 	if err != nil || is == was {
 		return before, err
 	}
 	// Where both touch one place, the change comes first: what it adds to a list
 	// stands before the blank line that ends the list.
-	merged, ok := udiff.Merge(udiff.Lines(was, is), udiff.Lines(was, string(before)))
+	whole := strings.TrimSuffix(string(before), "\n") + "\n"
+	merged, ok := udiff.Merge(udiff.Lines(was, is), udiff.Lines(was, whole))
 	if !ok {
 		return []byte(is), nil
 	}
-	if after, err := udiff.Apply(was, merged); err == nil && same(after, is) {
+	if after, err := udiff.Apply(was, merged); err == nil && means(after, documents) {
 		return []byte(after), nil
 	}
 	return []byte(is), nil
 }
 
-// reprinted is a file's text after one of its documents was changed.
-func reprinted(file string, content []byte, document int, change func(*yaml.RNode) error) (string, error) {
-	documents, err := allDocuments(file, content)
-	if err != nil {
-		return "", err
-	}
-	if err := change(yaml.NewRNode(documents[document])); err != nil {
-		return "", err
-	}
+// printed is the text of documents, set in as content is.
+func printed(documents []*yaml.Node, content []byte) (string, error) {
 	out := &strings.Builder{}
 	for i, d := range documents {
 		if i > 0 || bytes.HasPrefix(content, []byte("---")) {
@@ -114,23 +119,19 @@ func allDocuments(file string, content []byte) ([]*yaml.Node, error) {
 	}
 }
 
-// same tells whether two texts mean the same.
-func same(a, b string) bool {
-	values := func(s string) (all []any) {
-		documents, err := allDocuments("", []byte(s))
-		if err != nil {
-			return []any{err}
-		}
-		for _, d := range documents {
-			var v any
-			if err := d.Decode(&v); err != nil {
-				return []any{err}
-			}
-			all = append(all, v)
-		}
-		return all
+// means tells whether a text says what documents do.
+func means(text string, documents []*yaml.Node) bool {
+	read, err := allDocuments("", []byte(text))
+	if err != nil || len(read) != len(documents) {
+		return false
 	}
-	return reflect.DeepEqual(values(a), values(b))
+	for i := range read {
+		var x, y any
+		if read[i].Decode(&x) != nil || documents[i].Decode(&y) != nil || !reflect.DeepEqual(x, y) {
+			return false
+		}
+	}
+	return true
 }
 
 // reindented is a new file's text, with lists set in as in the rest of a fleet.

@@ -3,7 +3,6 @@
 package fleet
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -222,7 +221,8 @@ func (f *Fleet) syncsOf(c *collector, dir string) ([]platformSync, error) {
 			}
 			s.file, s.line = d.file, d.node.Line
 			all = append(all, s)
-			if !seen[s.path] && f.tree.isDir(s.path) {
+			// Tenants' own syncs are not the platform's.
+			if !seen[s.path] && !strings.HasPrefix(s.path, tenantsDir+"/") && f.tree.isDir(s.path) {
 				seen[s.path] = true
 				next = append(next, s.path)
 			}
@@ -241,6 +241,7 @@ func (f *Fleet) readTenants() error {
 			byName[d.name] = t
 		}
 		if !slices.ContainsFunc(t.declared, func(o document) bool { return o.node == d.node }) {
+			d.patches, d.overlay = nil, ""
 			t.declared = append(t.declared, d)
 		}
 		return t
@@ -391,7 +392,7 @@ func (f *Fleet) ParseAll() error {
 
 func exists(name string) bool {
 	_, err := os.Stat(name)
-	return !errors.Is(err, fs.ErrNotExist)
+	return err == nil
 }
 
 // TenantsOf are the names of the tenants that a cluster gets, sorted.

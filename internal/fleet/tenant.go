@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/tenantry/tenantry/api/v1alpha1"
@@ -137,12 +138,11 @@ func (f *Fleet) CreateTenant(o Onboarding) error {
 	if f.tree.isFile(path.Join(baseDir, ".gitkeep")) {
 		f.tree.remove(path.Join(baseDir, ".gitkeep"))
 	}
+	var g errgroup.Group // long lists take a while to print
 	for _, overlay := range o.Overlays {
-		if err := f.enter(overlay, dir, name, o.syncsFor(overlay)); err != nil {
-			return err
-		}
+		g.Go(func() error { return f.enter(overlay, dir, name, o.syncsFor(overlay)) })
 	}
-	return nil
+	return g.Wait()
 }
 
 // syncsFor are the syncs of an overlay that are not those of the base.
@@ -213,7 +213,7 @@ func (f *Fleet) sameAs(t *Tenant, o Onboarding) error {
 	if reflect.DeepEqual(wanted.Spec, v1alpha1.TenantSpec{}) && len(o.Syncs) == 0 && o.SyncsIn == nil {
 		return nil
 	}
-	there, err := f.decode(document{file: t.declared[0].file, node: t.declared[0].node, name: t.Name})
+	there, err := f.decode(t.declared[0])
 	if err != nil {
 		return err
 	}
@@ -279,9 +279,7 @@ func (f *Fleet) decode(d document) (*v1alpha1.Tenant, error) {
 // declared.
 func (f *Fleet) Effective(t *Tenant, overlay string) (*v1alpha1.Tenant, error) {
 	if overlay == "" {
-		d := t.declared[0]
-		d.patches = nil
-		return f.decode(d)
+		return f.decode(t.declared[0])
 	}
 	for _, p := range t.Places {
 		if p.Overlay == overlay {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
@@ -25,6 +26,8 @@ type tree struct {
 	mu      sync.Mutex
 	known   map[string]*file
 	changed map[string]bool // files whose known content is not on disk
+	// kustomizations by their text
+	kustomizations map[string][]*yaml.Node
 }
 
 // file is what is known of one, or why nothing is.
@@ -36,7 +39,7 @@ type file struct {
 }
 
 func newTree(dir string) *tree {
-	return &tree{dir: dir, known: map[string]*file{}, changed: map[string]bool{}}
+	return &tree{dir: dir, known: map[string]*file{}, changed: map[string]bool{}, kustomizations: map[string][]*yaml.Node{}}
 }
 
 // full is a path as the process would open it, for messages too.
@@ -63,24 +66,47 @@ func (t *tree) read(name string) ([]byte, error) {
 // original is a file's content on disk. Links that lead out of the fleet are not followed.
 func (t *tree) original(name string) ([]byte, error) {
 	full := t.full(name)
-	info, err := os.Lstat(full)
+	f, err := os.OpenFile(full, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
+	if errors.Is(err, syscall.ELOOP) {
+		return t.linked(full)
+	}
 	if err != nil {
 		return nil, notThere(err)
 	}
-	if info.Mode()&fs.ModeSymlink != 0 {
-		root, rootErr := filepath.EvalSymlinks(t.dir)
-		target, err := filepath.EvalSymlinks(full)
-		if err != nil || rootErr != nil || !strings.HasPrefix(target, root+string(filepath.Separator)) {
-			return nil, &Error{File: full, What: "it is a link that leads out of the fleet"}
+	defer func() { _ = f.Close() }() // it was only read
+	content := make([]byte, 0, 1024)
+	for {
+		n, err := f.Read(content[len(content):cap(content)])
+		content = content[:len(content)+n]
+		if errors.Is(err, io.EOF) {
+			return content, nil
 		}
+		if err != nil {
+			return nil, notThere(err)
+		}
+		content = slices.Grow(content, 1)
 	}
-	content, err := os.ReadFile(full)
-	return content, notThere(err)
+}
+
+// linked is what a link leads to.
+func (t *tree) linked(full string) ([]byte, error) {
+	root, err := filepath.EvalSymlinks(t.dir)
+	if err != nil {
+		return nil, err
+	}
+	target, err := filepath.EvalSymlinks(full)
+	if err != nil {
+		return nil, notThere(err)
+	}
+	if !strings.HasPrefix(target, root+string(filepath.Separator)) {
+		return nil, &Error{File: full, What: "it is a link that leads out of the fleet"}
+	}
+	return os.ReadFile(target)
 }
 
 // notThere makes a path below a file as absent as any other.
 func notThere(err error) error {
-	if err != nil && (errors.Is(err, fs.ErrNotExist) || strings.HasSuffix(err.Error(), "not a directory")) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EISDIR) {
 		return fs.ErrNotExist
 	}
 	return err
@@ -158,14 +184,42 @@ func (t *tree) documents(name string) ([]*yaml.Node, error) {
 	f := t.file(name)
 	f.parsing.Do(func() {
 		if f.err = f.readErr; f.err == nil {
-			f.documents, f.err = parse(t.full(name), f.content)
+			f.documents, f.err = t.parse(name, f.content)
 		}
 	})
 	return f.documents, f.err
 }
 
+// parse parses kustomizations that say the same once: in base, nearly all of them do.
+func (t *tree) parse(name string, content []byte) ([]*yaml.Node, error) {
+	if !strings.HasPrefix(path.Base(name), "kustomization.") {
+		return parse(t.full(name), content)
+	}
+	t.mu.Lock()
+	documents, ok := t.kustomizations[string(content)]
+	t.mu.Unlock()
+	if ok {
+		return documents, nil
+	}
+	documents, err := parse(t.full(name), content)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kustomizations[string(content)] = documents
+	return documents, nil
+}
+
 // parse splits a file into its documents; empty ones are left out.
 func parse(file string, content []byte) ([]*yaml.Node, error) {
+	if !bytes.Contains(content, []byte("---")) { // one document is read faster as a whole
+		document := &yaml.Node{}
+		if err := yaml.Unmarshal(content, document); err != nil {
+			return nil, syntaxError(file, content, err)
+		}
+		return rootOf(document), nil
+	}
 	var all []*yaml.Node
 	d := yaml.NewDecoder(bytes.NewReader(content))
 	for {
@@ -175,10 +229,16 @@ func parse(file string, content []byte) ([]*yaml.Node, error) {
 			return all, nil
 		}
 		if err != nil {
-			return nil, yamlError(file, err)
+			return nil, syntaxError(file, content, err)
 		}
-		if len(document.Content) > 0 && document.Content[0].Kind != yaml.ScalarNode {
-			all = append(all, document.Content[0])
-		}
+		all = append(all, rootOf(document)...)
 	}
+}
+
+// rootOf is what a document holds, if that is an object or a list.
+func rootOf(document *yaml.Node) []*yaml.Node {
+	if len(document.Content) == 0 || document.Content[0].Kind == yaml.ScalarNode {
+		return nil
+	}
+	return document.Content[:1]
 }

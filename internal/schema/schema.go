@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -79,20 +80,23 @@ func Tenant(t *v1alpha1.Tenant) error {
 	errs := validation.ValidateCustomResource(nil, object, known.fields)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, known.structural, object)...)
 	if len(errs) == 0 { // rules expect what the fields promise
-		more, _ := known.rules.Validate(context.Background(), field.NewPath(""), known.structural, object, nil, celconfig.RuntimeCELCostBudget)
+		more, _ := known.rules.Validate(context.Background(), nil, known.structural, object, nil, celconfig.RuntimeCELCostBudget)
 		errs = append(errs, more...)
 	}
 	return readable(errs)
 }
 
-// readable is one line for each mistake; "[]" is how a path to the root is written.
+// userinfo is what stands before the host of a URL, and may be a secret.
+var userinfo = regexp.MustCompile(`://[^/@\s"]+@`)
+
+// readable is one line for each mistake; "<nil>" is how a path to the root is written.
 func readable(errs field.ErrorList) error {
 	if len(errs) == 0 {
 		return nil
 	}
 	var lines []string
 	for _, e := range errs {
-		lines = append(lines, strings.TrimPrefix(e.Error(), "[]: "))
+		lines = append(lines, userinfo.ReplaceAllString(strings.TrimPrefix(e.Error(), "<nil>: "), "://***@"))
 	}
 	slices.Sort(lines)
 	return errors.New(strings.Join(slices.Compact(lines), "; "))

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+func TestAnEditTouchesNothingElse(t *testing.T) {
+	t.Parallel()
+	addCoal := func(k *yaml.RNode) error { return add(k, "../base/coal", "resources") }
+	for name, tc := range map[string]struct{ before, after string }{
+		"last in a list":             {"resources:\n- b\n- a # x\n\n# end\n", "resources:\n- b\n- a # x\n- ../base/coal\n\n# end\n"},
+		"its place in a sorted list": {"resources:\n  - ../base/a\n\n  - ../base/z\n", "resources:\n  - ../base/a\n  - ../base/coal\n\n  - ../base/z\n"},
+		"an empty list":              {"a: 1   # one\nresources: []\n", "a: 1   # one\nresources:\n  - ../base/coal\n"},
+		"a list in one line":         {"resources: [ a,  b ]\n", "resources: [../base/coal, a, b]\n"},
+		"no list":                    {"# head\na:   1\n", "# head\na:   1\nresources:\n  - ../base/coal\n"},
+		"there already":              {"resources:   [ ../base/coal ]\n", "resources:   [ ../base/coal ]\n"},
+		"windows line ends":          {"a: 1\r\nresources:\r\n- b\r\n- a\r\n", "a: 1\r\nresources:\r\n- b\r\n- a\r\n- ../base/coal\r\n"},
+		"no end of line":             {"resources:\n- b\n- a", "resources:\n- b\n- a\n- ../base/coal\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := edited("x.yaml", []byte(tc.before), 0, addCoal)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.after, string(got)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// FuzzEdit adds to a list of any YAML and takes it out again: the meaning is what it was.
+func FuzzEdit(f *testing.F) {
+	f.Add("resources:\n- a\n\n# x\n- b\n")
+	f.Add("resources: [a]\nx: &a {b: c}\ny: *a\n")
+	f.Add("---\na: |\n  text\n\n---\nb: 2\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		documents, err := allDocuments("x", []byte(text))
+		if err != nil || len(documents) == 0 || documents[0].Content[0].Kind != yaml.MappingNode {
+			return
+		}
+		if n := field(documents[0].Content[0], "resources"); n != nil && n.Kind != yaml.SequenceNode {
+			return
+		}
+		for _, n := range items(documents[0].Content[0], "resources") {
+			if n.Value == "new" {
+				return
+			}
+		}
+		with, err := edited("x", []byte(text), 0, func(k *yaml.RNode) error { return add(k, "new", "resources") })
+		if err != nil {
+			return // the printer refuses what it can't print
+		}
+		again, err := allDocuments("x", with)
+		if err != nil {
+			t.Fatalf("%q became %q: %v", text, with, err)
+		}
+		found := 0
+		for _, n := range items(again[0].Content[0], "resources") {
+			if n.Value == "new" {
+				found++
+			}
+		}
+		if found != 1 || len(again) != len(documents) {
+			t.Errorf("%q became %q", text, with)
+		}
+	})
+}
+
+func newFleet(t testing.TB) *Fleet {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "fleet")
+	f, err := Init(dir, InitOptions{
+		Clusters: []Member{{"staging", "staging"}, {"production", "production"}},
+		URL:      PlaceholderURL, Branch: "main", Walls: []byte("a: 1\n"), Grants: []byte("a: 1\n"),
+	}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	save(t, f)
+	f, err = Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(f.Close)
+	return f
+}
+
+func save(t testing.TB, f *Fleet) {
+	t.Helper()
+	changes, err := f.Changes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Write(changes); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTwoAtOnce(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	if _, err := Open(f.Dir); !errors.Is(err, ErrBusy) {
+		t.Errorf("a second change at the same time: %v", err)
+	}
+	f.Close()
+	again, err := Open(f.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Close()
+}
+
+func TestAllOrNothing(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		spoil func(dir string) error
+		says  string
+	}{
+		"a file that changed meanwhile": {func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "tenants/staging/kustomization.yaml"), []byte("resources: [x]\n"), 0o600)
+		}, "kustomization.yaml changed in the meantime"},
+		"a file that was made meanwhile": {func(dir string) error {
+			return errors.Join(os.MkdirAll(filepath.Join(dir, "tenants/base/oil"), 0o700), os.WriteFile(filepath.Join(dir, "tenants/base/oil/tenant.yaml"), nil, 0o600))
+		}, "tenant.yaml changed in the meantime"},
+		"a file that is read-only": {func(dir string) error {
+			return os.Chmod(filepath.Join(dir, "tenants/staging/kustomization.yaml"), 0o400)
+		}, "kustomization.yaml is read-only"},
+		"a directory that can't be made": {func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "tenants/base/oil"), nil, 0o600)
+		}, "nothing was written"},
+		"a rename that fails": {func(dir string) error {
+			return os.MkdirAll(filepath.Join(dir, "tenants/staging/oil-patch.yaml/full"), 0o700)
+		}, "nothing was written"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFleet(t)
+			o := Onboarding{Tenant: tenantNamed("oil"), Overlays: []string{"tenants/production", "tenants/staging"}, Syncs: syncsFrom("https://git.example.com/oil/apps")}
+			if err := f.CreateTenant(o); err != nil {
+				t.Fatal(err)
+			}
+			changes, err := f.Changes()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := tc.spoil(f.Dir); err != nil {
+				t.Fatal(err)
+			}
+			before := contents(t, f.Dir)
+			if err := f.Write(changes); err == nil || !strings.Contains(err.Error(), tc.says) {
+				t.Fatalf("%v, want %q", err, tc.says)
+			}
+			if diff := cmp.Diff(before, contents(t, f.Dir)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// contents are all files and directories with what they hold.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	if err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			all[path] = "directory"
+			return err
+		}
+		content, err := os.ReadFile(path)
+		all[path] = string(content)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
