@@ -169,7 +169,7 @@ func each[T any](list []*yaml.Node, read func(*yaml.Node) ([]T, error)) ([]T, er
 
 // resource is what one entry of a kustomization's resources brings.
 func (c *collector) resource(dir, file string, r *yaml.Node, above []string) ([]document, error) {
-	if strings.Contains(r.Value, "://") || strings.Contains(r.Value, "?ref=") || strings.HasPrefix(r.Value, "git@") {
+	if isRemote(r.Value) {
 		return nil, nil // what is elsewhere is not read
 	}
 	target := path.Join(dir, r.Value)

@@ -99,11 +99,10 @@ type platformSync struct {
 
 // Load reads the fleet in dir.
 func Load(dir string) (*Fleet, error) {
-	info, err := os.Stat(dir)
-	if err != nil {
-		return nil, fmt.Errorf("fleet: %w", err)
+	if !exists(dir) {
+		return nil, fmt.Errorf("fleet %s: no such file or directory", dir)
 	}
-	if !info.IsDir() {
+	if !isDirectory(dir) {
 		return nil, fmt.Errorf("fleet %s is not a directory", dir)
 	}
 	f := &Fleet{Dir: dir, tree: newTree(dir)}
@@ -404,4 +403,9 @@ func (f *Fleet) TenantsOf(cluster string) []string {
 		}
 	}
 	return all
+}
+
+func isDirectory(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
 }

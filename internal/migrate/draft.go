@@ -86,5 +86,5 @@ func (d *draft) has(ns string) bool {
 
 // handOver tells how a namespace that stands already becomes the tenant's.
 func (d *draft) handOver(o *object, ns string) {
-	o.tell(Do, "stands already: hand it over before the Tenant comes, with kubectl label namespace %s %s=%s", ns, v1alpha1.TenantLabel, d.name)
+	o.tell(Do, "stands already: hand it over before the Tenant comes, with kubectl label namespace %s %s=%s; where Flux applied it, annotate it kustomize.toolkit.fluxcd.io/prune=disabled before its old file goes, or it goes too", ns, v1alpha1.TenantLabel, d.name)
 }

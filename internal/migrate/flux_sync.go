@@ -106,15 +106,11 @@ func setPath(s *v1alpha1.Sync, f field) bool {
 	return true
 }
 
-// target is where objects without a namespace go. They went to the Kustomization's
-// namespace, and would go to the home namespace.
+// target is where all objects of the source go, when it is said. Where it is not, each
+// says so itself: Flux puts none into the Kustomization's own namespace.
 func (c *cluster) target(d *draft, o *object, s *v1alpha1.Sync, f field) {
 	ns := f.peek()
 	switch {
-	case ns == "" && o.namespace != d.name:
-		s.TargetNamespace = o.namespace
-		f.done()
-		o.tellOf(f.path, Changed, "its Flux objects live in namespace %s now: targetNamespace %s keeps all objects of the source where those without a namespace went; take it out if the source has objects for several namespaces", d.name, o.namespace)
 	case ns == "":
 		f.done()
 	case len(ns) > 63:

@@ -141,7 +141,7 @@ func (i *importer) combine(name string) (Tenant, error) {
 	if t.Syncs == nil {
 		t.Tenant.Spec.Syncs = drafts[0].spec.Syncs
 	}
-	if len(environments) < len(i.in()) {
+	if environments[0] != "" {
 		t.Environments = environments
 	}
 	return t, nil

@@ -52,7 +52,7 @@ type Note struct {
 type Tenant struct {
 	// Tenant has its type, name and spec.
 	Tenant *v1alpha1.Tenant
-	// Environments that it is in, sorted; nil is all of them.
+	// Environments that it is in, sorted; nil when the documents say nothing of any.
 	Environments []string
 	// Syncs per environment, where they differ between environments; spec.syncs is
 	// empty then. Nil otherwise.

@@ -126,9 +126,6 @@ func (d *draft) chart(ct chartTenant) {
 		return
 	}
 	s := v1alpha1.Sync{Name: ct.name, Path: ct.path, Source: v1alpha1.Source{Git: &v1alpha1.GitSource{URL: ct.url}}}
-	if ct.namespace != d.name && len(ct.namespace) <= 63 {
-		s.TargetNamespace = ct.namespace
-	}
 	if at := slices.IndexFunc(d.spec.Syncs, func(o v1alpha1.Sync) bool { return o.Name == s.Name }); at >= 0 {
 		if !apiequality.Semantic.DeepEqual(d.spec.Syncs[at], s) {
 			ct.of.tellFor(d.name, ct.field.path, Lost, "there is another tenant %s in %s: this one's sync is left out; write it into spec.syncs by another name", ct.name, d.environment)
@@ -138,9 +135,6 @@ func (d *draft) chart(ct chartTenant) {
 	if !labelName.MatchString(s.Name) || len(s.Name) > 63 || len(ct.path) > 512 || strings.Contains(ct.path, "..") || len(d.spec.Syncs) >= 32 {
 		ct.field.tell(Lost, "can't be a sync, which has a name of 63 letters and a path within its source: write spec.syncs")
 		return
-	}
-	if s.TargetNamespace != "" {
-		ct.of.tellFor(d.name, ct.field.path, Changed, "its Flux objects live in namespace %s now: targetNamespace %s keeps all objects of the source where those without a namespace went; take it out if the source has objects for several namespaces", d.name, ct.namespace)
 	}
 	d.spec.Syncs = append(d.spec.Syncs, s)
 	slices.SortFunc(d.spec.Syncs, func(a, b v1alpha1.Sync) int { return strings.Compare(a.Name, b.Name) })
