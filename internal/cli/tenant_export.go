@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	sigsyaml "sigs.k8s.io/yaml"
@@ -25,45 +26,94 @@ import (
 	"github.com/tenantry/tenantry/api/v1alpha1"
 	"github.com/tenantry/tenantry/internal/compile"
 	"github.com/tenantry/tenantry/internal/facts"
+	"github.com/tenantry/tenantry/internal/fleet"
 )
 
+// exportOptions are the flags of tenant export.
+type exportOptions struct {
+	fleet       fleetFlags
+	environment string
+	static      bool
+}
+
 func newTenantExport(s Streams, flags kubeFlags) *cobra.Command {
-	return &cobra.Command{
+	var o exportOptions
+	c := &cobra.Command{
 		Use:   "export FILE|NAME",
 		Short: "Print every object that a tenant compiles to",
 		Long: "Prints the very objects that the controller writes, in the order in which it writes them. From a\n" +
-			"FILE (or - for standard input) no cluster is needed; by NAME the cluster's Tenant is compiled with\n" +
-			"the namespaces that it has there.",
-		Example: "  tenantry tenant export tenants/base/oil/tenant.yaml\n  tenantry tenant export oil",
+			"FILE (or - for standard input) and from the fleet no cluster is needed; by NAME outside of a fleet,\n" +
+			"or with --context, the cluster's Tenant is compiled with the namespaces that it has there.\n\n" +
+			"With --static they are manifests for a cluster that runs no controller: namespaces, account and\n" +
+			"labels as `flux create tenant` names them, without the controller's bookkeeping. The cluster needs\n" +
+			"the walls of `tenantry install --export --part walls` first, which hold there as everywhere.",
+		Example: "  tenantry tenant export tenants/base/oil/tenant.yaml\n  tenantry tenant export oil --env staging --static > oil.yaml\n  tenantry tenant export oil --context production",
 		Args:    cobra.ExactArgs(1), ValidArgsFunction: completeTenants(flags),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if isFile(args[0]) {
-				tenants, err := readTenants(s.In, args[0])
-				if err != nil {
+	}
+	c.Flags().BoolVar(&o.static, "static", false, "manifests for a cluster that runs no controller")
+	c.Flags().StringVar(&o.environment, "env", "", "environment of the fleet that the tenant is exported for")
+	o.fleet.addRead(c)
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		dir := fleetOf(&o.fleet, flags)
+		switch {
+		case isFile(args[0]):
+			tenants, err := readTenants(s.In, args[0])
+			if err != nil {
+				return err
+			}
+			for _, t := range tenants {
+				if err := exportTenant(s, t, compile.Facts{Now: time.Now()}, o.static); err != nil {
 					return err
 				}
-				for _, t := range tenants {
-					if err := exportTenant(s.Out, t, compile.Facts{Now: time.Now()}); err != nil {
-						return err
-					}
-				}
-				return nil
 			}
-			c, err := flags.client()
+			return nil
+		case dir != "":
+			t, err := o.fromFleet(dir, args[0])
 			if err != nil {
 				return err
 			}
-			t, err := getTenant(cmd.Context(), c, args[0])
-			if err != nil {
-				return err
-			}
-			facts, err := liveFacts(cmd.Context(), c, t)
-			if err != nil {
-				return err
-			}
-			return exportTenant(s.Out, t, facts)
-		},
+			return exportTenant(s, t, compile.Facts{Now: time.Now()}, o.static)
+		case o.environment != "":
+			return usagef("--env is about a fleet: there is none here, or a cluster is named")
+		}
+		return exportLive(cmd.Context(), s, flags, args[0], o.static)
 	}
+	return c
+}
+
+// fromFleet is a tenant as it is in one environment.
+func (o *exportOptions) fromFleet(dir, name string) (*v1alpha1.Tenant, error) {
+	f, err := fleet.Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	t := f.Tenant(name)
+	if t == nil {
+		return nil, f.NoTenant(name)
+	}
+	if o.environment == "" && len(t.Places) > 1 {
+		return nil, usagef("tenant %s lives in %s: say which with --env", name, strings.Join(environmentsOf(t), ", "))
+	}
+	if o.environment == "" && len(t.Places) == 1 {
+		o.environment = t.Places[0].Overlay
+	}
+	return f.Effective(t, o.environment)
+}
+
+func exportLive(ctx context.Context, s Streams, flags kubeFlags, name string, static bool) error {
+	c, err := flags.client()
+	if err != nil {
+		return err
+	}
+	t, err := getTenant(ctx, c, name)
+	if err != nil {
+		return err
+	}
+	facts, err := liveFacts(ctx, c, t)
+	if err != nil {
+		return err
+	}
+	return exportTenant(s, t, facts, static)
 }
 
 func isFile(arg string) bool {
@@ -74,12 +124,27 @@ func isFile(arg string) bool {
 	return err == nil && !info.IsDir()
 }
 
-func exportTenant(w io.Writer, t *v1alpha1.Tenant, facts compile.Facts) error {
+func exportTenant(s Streams, t *v1alpha1.Tenant, facts compile.Facts, static bool) error {
+	if static && t.Spec.Namespaces.SelfService != nil {
+		t = t.DeepCopy()
+		t.Spec.Namespaces.SelfService = nil
+		if _, err := fmt.Fprintf(s.Err, "Tenant %s makes no namespaces there: without a controller nobody would give it access to them.\n", t.Name); err != nil {
+			return err
+		}
+	}
 	objects := compile.Tenant(t, facts).Objects()
 	if p := compile.Provisioners(compile.Shard(t.Name), []*v1alpha1.Tenant{t}); p != nil {
 		objects = append(objects, p)
 	}
-	return printYAML(w, objects)
+	for _, o := range objects {
+		if static {
+			unstructured.RemoveNestedField(o.Object, "metadata", "annotations", v1alpha1.HashAnnotation)
+			if len(o.GetAnnotations()) == 0 {
+				unstructured.RemoveNestedField(o.Object, "metadata", "annotations")
+			}
+		}
+	}
+	return printYAML(s.Out, objects)
 }
 
 // readTenants reads the Tenants of a file, strictly: an export of half of what was

@@ -37,6 +37,9 @@ func (o Object) Place() string {
 func Objects(paths ...string) ([]Object, error) {
 	var all []Object
 	for _, p := range paths {
+		if !exists(p) {
+			return nil, fmt.Errorf("%s: no such file or directory", p)
+		}
 		root, name := filepath.Dir(p), filepath.Base(p)
 		if isDirectory(p) {
 			root, name = p, "."

@@ -53,7 +53,7 @@ func one[T any](ctx context.Context, c Cluster, timeout time.Duration, do func(c
 	answered := make(chan answer, 1)
 	go func() { // discovery heeds no context, so the answer may come too late for anybody
 		cfg := kube.Unthrottled(c.Config)
-		cfg.Timeout = timeout
+		cfg.Timeout = timeout + time.Second // so that ours comes first, and says what it is
 		cl, err := kube.NewClient(cfg)
 		if err != nil {
 			answered <- answer{err: err}
@@ -156,9 +156,10 @@ func absent(rows []Row, clusters []string, q Query) []Row {
 		}
 	}
 	slices.Sort(everywhere)
+	everywhere = slices.Compact(everywhere)
 	var all []Row
 	for _, c := range clusters {
-		expected := slices.Compact(everywhere)
+		expected := everywhere
 		if q.Expected != nil {
 			expected = q.Expected[c]
 		}
