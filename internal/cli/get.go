@@ -208,7 +208,7 @@ func fluxCells(r survey.Row) []string {
 	return []string{r.Tenant, r.Object + "/" + r.Namespace + "/" + r.Name, dash(shortRevision(r.Revision)), suspended, r.Ready, message(r)[0]}
 }
 
-func message(r survey.Row) []string { return []string{oneLine(shortRevision(r.Message), 80)} }
+func message(r survey.Row) []string { return []string{oneLine(shortRevision(r.Message), 200)} }
 
 func ageOf(r survey.Row) string {
 	if r.Created.IsZero() {

@@ -178,6 +178,7 @@ func (f *Fleet) directories(dir string) []string {
 			all = append(all, name)
 		}
 	}
+	slices.Sort(all) // a slash sorts after a dash, and these have none
 	return all
 }
 

@@ -108,6 +108,8 @@ func (r *gitRepo) git(ctx context.Context, args ...string) (string, error) {
 		"GIT_DIR="+r.bare, "GIT_WORK_TREE="+r.Dir, "GIT_INDEX_FILE="+r.index,
 		"GIT_AUTHOR_NAME=tenantry", "GIT_AUTHOR_EMAIL=tenantry@localhost",
 		"GIT_COMMITTER_NAME=tenantry", "GIT_COMMITTER_EMAIL=tenantry@localhost",
+		// The same content is the same revision, on whichever cluster it is served.
+		"GIT_AUTHOR_DATE=2000-01-01T00:00:00Z", "GIT_COMMITTER_DATE=2000-01-01T00:00:00Z",
 	)
 	if args[0] == "init" {
 		cmd.Env = gitEnv()

@@ -71,7 +71,7 @@ func TestBadFleets(t *testing.T) {
 	}{
 		"a file that doesn't parse": {func(dir string) {
 			write(t, filepath.Join(dir, "fleet/tenants/base/oil/tenant.yaml"), "kind: Tenant\nspec:\n  owners: [\n  x: y\n")
-		}, nil, 1, "tenants/base/oil/tenant.yaml:2: "},
+		}, nil, 1, "tenants/base/oil/tenant.yaml:3: "},
 		"a repository that is not there": {func(dir string) {
 			replace(t, filepath.Join(dir, "fleet/tenantry.yaml"), "../tenants/gas", "../tenants/coal")
 		}, nil, 1, "tenantry.yaml:13: repository https://git.example.com/gas/apps"},
