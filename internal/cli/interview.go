@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -19,12 +18,7 @@ import (
 // interactive tells whether a person is at the other end.
 func interactive(s Streams) bool {
 	in, ok := s.In.(*os.File)
-	return ok && term.IsTerminal(int(in.Fd())) && isTerminal(s.Err)
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	return ok && term.IsTerminal(int(in.Fd()))
 }
 
 // interview asks for what a tenant needs, in as few questions as that takes, and for
