@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -202,16 +203,10 @@ func rowCells(r local.Row, most int) []string {
 	return []string{r.Tenant, r.Kind, where(r), string(r.Health), shortRevision(r.Revision), oneLine(r.Message, most)}
 }
 
-// shortRevision cuts a digest to what people compare.
-func shortRevision(revision string) string {
-	const digits = 8
-	for _, algorithm := range []string{"sha1:", "sha256:"} {
-		if before, digest, ok := strings.Cut(revision, algorithm); ok && len(digest) > digits {
-			return before + algorithm + digest[:digits]
-		}
-	}
-	return revision
-}
+var digest = regexp.MustCompile(`\b(sha1|sha256):([0-9a-f]{8})[0-9a-f]+`)
+
+// shortRevision cuts digests to what people compare.
+func shortRevision(text string) string { return digest.ReplaceAllString(text, "$1:$2") }
 
 // view shows a cluster while it converges: a block that is drawn anew on a terminal,
 // a line for each change elsewhere.

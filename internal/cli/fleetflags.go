@@ -138,6 +138,11 @@ func (o *fleetFlags) write(ctx context.Context, s Streams, f *fleet.Fleet, what 
 			return err
 		}
 	}
+	if len(f.Kept) > 0 {
+		if _, err := fmt.Fprintf(s.Err, "Left as they are: %s\n", strings.Join(f.Kept, ", ")); err != nil {
+			return err
+		}
+	}
 	if repo != nil {
 		message := o.message
 		if message == "" {

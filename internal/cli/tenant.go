@@ -50,6 +50,23 @@ func explain(err error, name string) error {
 	}
 }
 
+// completeFleetTenants offers the names of the fleet's tenants to the shell.
+func completeFleetTenants(o *fleetFlags) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		f, err := o.load()
+		if err != nil || len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var names []string
+		for _, t := range f.Tenants {
+			if strings.HasPrefix(t.Name, prefix) {
+				names = append(names, t.Name)
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
 // completeTenants offers the names of the cluster's tenants to the shell.
 func completeTenants(flags kubeFlags) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {

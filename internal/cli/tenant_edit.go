@@ -24,6 +24,7 @@ type tenantEdit struct {
 func (o *tenantEdit) addFlags(c *cobra.Command) {
 	c.Flags().BoolVar(&o.apply, "apply", false, "change the tenant on the cluster and write no file")
 	o.addWrite(c)
+	c.ValidArgsFunction = completeFleetTenants(&o.fleetFlags)
 }
 
 // run makes the changes; each that finds nothing to be about fails as missing says.

@@ -113,6 +113,7 @@ func newTenantShow(s Streams) *cobra.Command {
 	c.Flags().StringVar(&environment, "env", "", "in this environment alone")
 	c.Flags().StringVarP(&output, "output", "o", "", "json or yaml")
 	o.addRead(c)
+	c.ValidArgsFunction = completeFleetTenants(&o)
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		f, err := o.load()
 		if err != nil {

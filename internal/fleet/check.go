@@ -51,9 +51,6 @@ func (f *Fleet) touched(t *Tenant) bool {
 
 func (f *Fleet) reviewTenant(t *Tenant, validate Validate) error {
 	for _, d := range t.declared {
-		if d.name == "" {
-			return &Error{File: f.tree.full(d.file), Line: d.node.Line, What: "the Tenant has no metadata.name"}
-		}
 		if err := f.reviewDocument(d, validate); err != nil {
 			return err
 		}

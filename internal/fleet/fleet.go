@@ -36,6 +36,9 @@ type Fleet struct {
 	Overlays []Overlay
 	Tenants  []Tenant
 
+	// Kept are files that Init would have written and that were there.
+	Kept []string
+
 	tree *tree
 	lock *os.File
 }
@@ -234,7 +237,10 @@ func (f *Fleet) syncsOf(c *collector, dir string) ([]platformSync, error) {
 func (f *Fleet) readTenants() error {
 	c := collectorOf(f.tree, v1alpha1.Group, "Tenant")
 	byName := map[string]*Tenant{}
-	add := func(d document) *Tenant {
+	add := func(d document) (*Tenant, error) {
+		if d.name == "" {
+			return nil, &Error{File: f.tree.full(d.file), Line: d.node.Line, What: "the Tenant has no metadata.name"}
+		}
 		t := byName[d.name]
 		if t == nil {
 			t = &Tenant{Name: d.name, File: d.file, Line: d.node.Line}
@@ -244,7 +250,7 @@ func (f *Fleet) readTenants() error {
 			d.patches, d.overlay = nil, ""
 			t.declared = append(t.declared, d)
 		}
-		return t
+		return t, nil
 	}
 	overlays, err := f.readOverlays(c)
 	if err != nil {
@@ -254,7 +260,10 @@ func (f *Fleet) readTenants() error {
 	for _, o := range overlays {
 		for _, d := range o.tenants {
 			d.overlay = o.Path
-			t := add(d)
+			t, err := add(d)
+			if err != nil {
+				return err
+			}
 			place := Place{Overlay: o.Name, Clusters: o.Clusters, document: d}
 			for _, p := range d.patches {
 				place.Patches = append(place.Patches, p.file)
@@ -268,7 +277,9 @@ func (f *Fleet) readTenants() error {
 			return err
 		}
 		for _, d := range found {
-			add(d)
+			if _, err := add(d); err != nil {
+				return err
+			}
 		}
 	}
 	for _, t := range byName {

@@ -114,6 +114,10 @@ func InitTenant(dir, name string, environments []string, force bool) (*Fleet, er
 	return f, f.guard(force)
 }
 
+// keepable are files that surround a fleet or a tenant's repository: those that are
+// there already are left alone.
+var keepable = []string{"README.md", ".gitignore", ".sops.yaml", hidden["workflow.yaml"]}
+
 // guard refuses to write over files that are there.
 func (f *Fleet) guard(force bool) error {
 	if info, err := os.Stat(f.Dir); err == nil && !info.IsDir() {
@@ -124,10 +128,16 @@ func (f *Fleet) guard(force bool) error {
 	}
 	var taken []string
 	for name := range f.tree.changed {
-		if _, err := os.Lstat(f.tree.full(name)); err == nil {
+		switch _, err := os.Lstat(f.tree.full(name)); {
+		case err != nil: // it is not there
+		case slices.Contains(keepable, name):
+			f.tree.forget(name)
+			f.Kept = append(f.Kept, name)
+		default:
 			taken = append(taken, f.tree.full(name))
 		}
 	}
+	slices.Sort(f.Kept)
 	if len(taken) == 0 {
 		return nil
 	}

@@ -116,6 +116,14 @@ func (t *tree) write(name string, content []byte) { t.set(name, &file{content: c
 
 func (t *tree) remove(name string) { t.set(name, &file{readErr: fs.ErrNotExist}) }
 
+// forget takes back a change.
+func (t *tree) forget(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.known, name)
+	delete(t.changed, name)
+}
+
 func (t *tree) set(name string, f *file) {
 	f.reading.Do(func() {}) // it is known already
 	t.mu.Lock()
