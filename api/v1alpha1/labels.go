@@ -44,6 +44,8 @@ const (
 
 	// FieldManager owns the fields that Tenantry applies.
 	FieldManager = "tenantry"
+	// CLIManager owns the fields that people set with the command line.
+	CLIManager = "tenantry-cli"
 )
 
 // Virtual verbs on the resource tenants.tenantry.dev. No API serves them: they

@@ -51,7 +51,7 @@ func (o *acrossFlags) clusters() ([]survey.Cluster, error) {
 		}
 		named[name] = context
 	}
-	listed, err := o.fleetContexts()
+	listed, expected, err := o.fleetContexts()
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +74,7 @@ func (o *acrossFlags) clusters() ([]survey.Cluster, error) {
 		}
 		return []survey.Cluster{{Name: dash(name), Config: cfg}}, nil
 	default:
+		o.expected = expected
 		for _, c := range slices.Sorted(maps.Keys(listed)) {
 			add(c, listed[c])
 		}
@@ -120,27 +121,23 @@ func (o *acrossFlags) cluster(rules *clientcmd.ClientConfigLoadingRules, name, c
 	return c
 }
 
-// fleetContexts are the contexts of the fleet's clusters; "" for one that has none. The
-// list is empty when the fleet names none at all, or there is no fleet.
-func (o *acrossFlags) fleetContexts() (map[string]string, error) {
+// fleetContexts are the contexts of the fleet's clusters, "" for one that has none, and
+// their tenants. The list is empty when the fleet names none at all, or there is no fleet.
+func (o *acrossFlags) fleetContexts() (contexts map[string]string, tenants map[string][]string, err error) {
 	dir := fleetOf(&o.fleet, o.kube)
 	if dir == "" && o.fleet.dir == "" && *o.kube.Context == "" {
 		dir = nearby(fleet.Find(".")) // a kubeconfig alone doesn't say which of its contexts
 	}
 	if dir == "" || len(o.contexts) > 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	f, err := fleet.Load(dir)
-	if err != nil {
-		return nil, err
+	if err != nil || len(f.Config.Contexts) == 0 {
+		return nil, nil, err
 	}
-	if len(f.Config.Contexts) == 0 {
-		return nil, nil
-	}
-	all := map[string]string{}
-	o.expected = map[string][]string{}
+	contexts, tenants = map[string]string{}, map[string][]string{}
 	for _, c := range f.ClusterNames() {
-		all[c], o.expected[c] = f.Config.Contexts[c], f.TenantsOf(c)
+		contexts[c], tenants[c] = f.Config.Contexts[c], f.TenantsOf(c)
 	}
-	return all, nil
+	return contexts, tenants, nil
 }

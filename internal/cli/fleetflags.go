@@ -101,14 +101,25 @@ func (o *fleetFlags) finish(ctx context.Context, s Streams, f *fleet.Fleet, what
 	return o.write(ctx, s, f, what, next...)
 }
 
+// nothing says that there is nothing to change. A push that failed before is made up for.
+func (o *fleetFlags) nothing(ctx context.Context, s Streams, dir string) error {
+	if _, err := fmt.Fprintln(s.Err, "Nothing to change: it is so already."); err != nil || !o.push || o.dryRun {
+		return err
+	}
+	repo, err := openGit(ctx, dir, nil, true)
+	if err != nil {
+		return err
+	}
+	return repo.pushNow(ctx, s)
+}
+
 func (o *fleetFlags) write(ctx context.Context, s Streams, f *fleet.Fleet, what string, next ...string) error {
 	changes, err := f.Changes()
 	if err != nil {
 		return err
 	}
 	if len(changes) == 0 {
-		_, err := fmt.Fprintln(s.Err, "Nothing to change: it is so already.")
-		return err
+		return o.nothing(ctx, s, f.Dir)
 	}
 	if o.dryRun {
 		if _, err := fmt.Fprint(s.Out, fleet.Diff(changes)); err != nil {

@@ -78,6 +78,9 @@ func newGet(s Streams) *cobra.Command {
 		case o.watch && isOneOf(o.output, "json", "yaml"):
 			return usagef("--watch prints a table; leave out -o %s", o.output)
 		}
+		if len(args) == 2 && len(o.query.Kinds) > 1 {
+			return usagef("a name goes with one kind; for all that a tenant has use --tenant %s", args[1])
+		}
 		if len(args) == 2 {
 			o.query.Name = args[1]
 		}
@@ -109,7 +112,13 @@ func runGet(ctx context.Context, s Streams, o getOptions) error {
 		if !ok {
 			return nil // a watch is meant to be interrupted
 		}
-		if err := printSurvey(s, changedSince(result, next), o, several, false); err != nil {
+		changed, back := changedSince(result, next)
+		for _, c := range back {
+			if _, err := fmt.Fprintf(s.Out, "%s   answers again\n", c); err != nil {
+				return err
+			}
+		}
+		if err := printSurvey(s, changed, o, several, false); err != nil {
 			return err
 		}
 		result = next
@@ -130,8 +139,9 @@ func askAgain(ctx context.Context, clusters []survey.Cluster, q survey.Query) (s
 	return result, ctx.Err() == nil
 }
 
-// changedSince is what is new or other in a result, and what is gone.
-func changedSince(before, now survey.Result) survey.Result {
+// changedSince is what is new or other in a result, and what is gone; and which clusters
+// answer again.
+func changedSince(before, now survey.Result) (changed survey.Result, back []string) {
 	key := func(r survey.Row) string {
 		return strings.Join([]string{r.Cluster, string(r.Kind), r.Object, r.Namespace, r.Name}, "\x00")
 	}
@@ -143,7 +153,6 @@ func changedSince(before, now survey.Result) survey.Result {
 	for _, a := range before.Clusters {
 		silent[a.Cluster] = a.Error
 	}
-	var changed survey.Result
 	for _, r := range now.Rows {
 		if !reflect.DeepEqual(was[key(r)], r) {
 			changed.Rows = append(changed.Rows, r)
@@ -157,13 +166,18 @@ func changedSince(before, now survey.Result) survey.Result {
 			changed.Clusters = append(changed.Clusters, a)
 		}
 	}
+	for _, a := range now.Clusters {
+		if silent[a.Cluster] != "" && a.Error == "" {
+			back = append(back, a.Cluster)
+		}
+	}
 	for _, r := range before.Rows {
 		if gone, ok := was[key(r)]; ok && !quiet[r.Cluster] {
 			gone.Ready, gone.State, gone.Message = "gone", "gone", ""
 			changed.Rows = append(changed.Rows, gone)
 		}
 	}
-	return changed
+	return changed, back
 }
 
 // surveyTable is how rows of a kind are printed.

@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"github.com/tenantry/tenantry/internal/fleet"
@@ -22,25 +24,43 @@ type gitRepository struct {
 
 // openGit sees, before anything is written, that a change can be committed.
 func openGit(ctx context.Context, dir string, changes []fleet.FileChange, push bool) (*gitRepository, error) {
-	r := &gitRepository{dir: dir, push: push}
+	full, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &gitRepository{dir: full, push: push}
+	for _, err := os.Stat(r.dir); err != nil && r.dir != filepath.Dir(r.dir); _, err = os.Stat(r.dir) {
+		r.dir = filepath.Dir(r.dir) // one that a change is about to make
+	}
 	if _, err := r.git(ctx, "rev-parse", "--is-inside-work-tree"); err != nil {
 		return nil, fmt.Errorf("--commit: %s is in no Git repository: %w; nothing was written", dir, err)
 	}
 	for _, c := range changes {
-		r.names = append(r.names, c.Name)
+		r.names = append(r.names, filepath.Join(full, filepath.FromSlash(c.Name)))
+	}
+	if _, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "MERGE_HEAD"); err == nil {
+		return nil, errors.New("--commit: a merge is going on: finish it first; nothing was written")
+	}
+	if _, err := r.git(ctx, "var", "GIT_COMMITTER_IDENT"); err != nil {
+		return nil, fmt.Errorf("--commit: git doesn't know who you are: set user.name and user.email; nothing was written")
+	}
+	if push {
+		if _, err := r.git(ctx, "rev-parse", "--abbrev-ref", "--symbolic-full-name", "@{push}"); err != nil {
+			return nil, fmt.Errorf("--push: the branch has nowhere to go: %w; nothing was written", err)
+		}
+	}
+	if len(changes) == 0 {
+		return r, nil
+	}
+	if ignored, err := r.git(ctx, append([]string{"check-ignore", "--"}, r.names...)...); err == nil {
+		return nil, fmt.Errorf("--commit: Git ignores what would be written: %s; nothing was written", strings.ReplaceAll(ignored, "\n", ", "))
 	}
 	dirty, err := r.git(ctx, append([]string{"status", "--porcelain", "--"}, r.names...)...)
 	if err != nil {
 		return nil, err
 	}
 	if dirty != "" {
-		return nil, fmt.Errorf("--commit: these files have changes of yours that are not committed; nothing was written:\n%s", dirty)
-	}
-	if !push {
-		return r, nil
-	}
-	if _, err := r.git(ctx, "rev-parse", "--abbrev-ref", "--symbolic-full-name", "@{push}"); err != nil {
-		return nil, fmt.Errorf("--push: the branch has nowhere to go: %w; nothing was written", err)
+		return nil, fmt.Errorf("--commit: these files have changes of yours that are not committed: %s; nothing was written", strings.ReplaceAll(dirty, "\n", ", "))
 	}
 	return r, nil
 }
@@ -60,10 +80,17 @@ func (r *gitRepository) commit(ctx context.Context, s Streams, message string) e
 	if _, err := fmt.Fprintf(s.Out, "committed %s %s\n", id, message); err != nil || !r.push {
 		return err
 	}
-	if _, err := r.git(ctx, "push", "--quiet"); err != nil {
+	if err := r.pushNow(ctx, s); err != nil {
 		return fmt.Errorf("committed and not pushed: %w", err)
 	}
-	_, err = fmt.Fprintln(s.Out, "pushed")
+	return nil
+}
+
+func (r *gitRepository) pushNow(ctx context.Context, s Streams) error {
+	if _, err := r.git(ctx, "push", "--quiet"); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(s.Out, "pushed")
 	return err
 }
 
@@ -72,7 +99,7 @@ func (r *gitRepository) git(ctx context.Context, args ...string) (string, error)
 	text := strings.TrimSpace(string(out))
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && text != "" {
-		return "", fmt.Errorf("git %s: %s", args[0], text)
+		return "", fmt.Errorf("git %s: %s", args[0], strings.ReplaceAll(text, "\n", " "))
 	}
 	if err != nil {
 		return "", fmt.Errorf("git %s: %w", args[0], err)

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 )
 
@@ -96,14 +98,24 @@ func newRoot(s Streams) *cobra.Command {
 	return root
 }
 
-// wrapArgs makes mistakes in arguments usage errors, for every command alike.
+// wrapArgs makes mistakes in arguments usage errors, for every command alike. An empty
+// value is one: it is what a script's unset variable becomes, and seldom meant as none.
 func wrapArgs(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(cmd *cobra.Command, args []string) error {
 			if err := check(cmd, args); err != nil {
 				return usagef("%w; see %s --help", err, cmd.CommandPath())
 			}
-			return nil
+			if slices.Contains(args, "") {
+				return usagef("an argument is empty; see %s --help", cmd.CommandPath())
+			}
+			var err error
+			cmd.Flags().Visit(func(f *pflag.Flag) {
+				if list, ok := f.Value.(pflag.SliceValue); f.Value.String() == "" || ok && (len(list.GetSlice()) == 0 || slices.Contains(list.GetSlice(), "")) {
+					err = usagef("--%s is empty; see %s --help", f.Name, cmd.CommandPath())
+				}
+			})
+			return err
 		}
 	}
 	for _, sub := range c.Commands() {

@@ -49,6 +49,14 @@ func (p *placement) addPlacement(c *cobra.Command) {
 
 func (p *placement) given() bool { return len(p.clusters)+len(p.groups)+len(p.environments) > 0 }
 
+// aboutFiles refuses to name a cluster for a command that writes files.
+func aboutFiles(flags kubeFlags) error {
+	if *flags.Context != "" || *flags.KubeConfig != "" {
+		return usagef("a cluster is named, and this writes the fleet's files: give --apply to change the cluster, or leave out --context and --kubeconfig")
+	}
+	return nil
+}
+
 func newTenantCreate(s Streams, flags kubeFlags) *cobra.Command {
 	var o tenantOptions
 	c := &cobra.Command{
@@ -97,6 +105,9 @@ func newTenantCreate(s Streams, flags kubeFlags) *cobra.Command {
 		if o.apply {
 			t.Spec.Syncs = append(t.Spec.Syncs, syncs...)
 			return applyTenant(cmd.Context(), s, flags, t, o)
+		}
+		if err := aboutFiles(flags); err != nil {
+			return err
 		}
 		return o.change(cmd.Context(), s, "tenant "+name+": create", func(f *fleet.Fleet) error {
 			overlays, err := f.OverlaysFor(o.clusters, o.groups, o.environments)
@@ -203,7 +214,7 @@ func accountOwner(text string) (v1alpha1.Owner, error) {
 
 // cliManager owns the fields that people set with --apply: the controller's own manager
 // is for what it compiles.
-const cliManager = client.FieldOwner("tenantry-cli")
+const cliManager = client.FieldOwner(v1alpha1.CLIManager)
 
 // applyTenant declares a tenant on a cluster and waits for it.
 func applyTenant(ctx context.Context, s Streams, flags kubeFlags, t *v1alpha1.Tenant, o tenantOptions) error {

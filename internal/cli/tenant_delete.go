@@ -71,7 +71,7 @@ func deleteFleetTenant(ctx context.Context, s Streams, o fleetFlags, where place
 		name = t.Name
 		var overlays []string
 		if where.given() {
-			if overlays, err = f.OverlaysFor(where.clusters, where.groups, where.environments); err != nil {
+			if overlays, err = f.OverlaysOf(t, where.clusters, where.groups, where.environments); err != nil {
 				return err
 			}
 		}

@@ -35,6 +35,9 @@ func (o *tenantEdit) run(ctx context.Context, s Streams, flags kubeFlags, name, 
 	if o.apply {
 		return o.live(ctx, s, flags, name, changes, missing)
 	}
+	if err := aboutFiles(flags); err != nil {
+		return err
+	}
 	return o.change(ctx, s, "tenant "+name+": "+what, func(f *fleet.Fleet) error {
 		for i, change := range changes {
 			found, err := f.EditTenant(name, change)

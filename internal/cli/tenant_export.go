@@ -91,13 +91,16 @@ func (o *exportOptions) fromFleet(dir, name string) (*v1alpha1.Tenant, error) {
 	if t == nil {
 		return nil, f.NoTenant(name)
 	}
-	if o.environment == "" && len(t.Places) > 1 {
+	places, err := f.PlacesIn(t, o.environment)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(places) > 1:
 		return nil, usagef("tenant %s lives in %s: say which with --env", name, strings.Join(environmentsOf(t), ", "))
+	case len(places) == 0:
+		return f.Declared(t)
 	}
-	if o.environment == "" && len(t.Places) == 1 {
-		o.environment = t.Places[0].Overlay
-	}
-	return f.Effective(t, o.environment)
+	return f.Effective(places[0])
 }
 
 func exportLive(ctx context.Context, s Streams, flags kubeFlags, name string, static bool) error {

@@ -43,7 +43,7 @@ func listFleetTenants(s Streams, dir string, out tenantOutput) error {
 	all := []fleetTenant{}
 	for i := range f.Tenants {
 		t := &f.Tenants[i]
-		declared, err := f.Effective(t, "")
+		declared, err := f.Declared(t)
 		if err != nil {
 			return err
 		}
@@ -145,24 +145,19 @@ func chosen(f *fleet.Fleet, args []string, namespace string) (*fleet.Tenant, err
 }
 
 func showTenant(s Streams, f *fleet.Fleet, t *fleet.Tenant, environment, output string) error {
-	places := t.Places
-	if environment != "" {
-		if _, err := f.Effective(t, environment); err != nil {
-			return err
-		}
+	places, err := f.PlacesIn(t, environment)
+	if err != nil {
+		return err
 	}
 	var effective []placedTenant
 	for _, p := range places {
-		if environment != "" && p.Overlay != environment {
-			continue
-		}
-		e, err := f.Effective(t, p.Overlay)
+		e, err := f.Effective(p)
 		if err != nil {
 			return err
 		}
 		effective = append(effective, placedTenant{p, e})
 	}
-	declared, err := f.Effective(t, "")
+	declared, err := f.Declared(t)
 	if err != nil {
 		return err
 	}

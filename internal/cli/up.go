@@ -171,7 +171,10 @@ func upDetached(ctx context.Context, s Streams, o upOptions, progress *progress)
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	args := []string{"up", "--supervise", "--fleet", o.fleet, "--cluster", o.cluster, "--name", o.name}
+	args := []string{"up", "--supervise", "--fleet", o.fleet, "--name", o.name}
+	if o.cluster != "" {
+		args = append(args, "--cluster", o.cluster)
+	}
 	for _, m := range o.maps {
 		args = append(args, "--map", m)
 	}

@@ -73,6 +73,9 @@ type FileChange struct {
 func (f *Fleet) Changes() ([]FileChange, error) {
 	var all []FileChange
 	for name := range f.tree.changed {
+		if info, err := os.Lstat(f.tree.full(name)); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return nil, &Error{File: f.tree.full(name), What: "it is a link: change the file that it leads to, or put that in its place"}
+		}
 		before, err := f.tree.original(name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err

@@ -22,6 +22,14 @@ func (f *Fleet) Review(validate Validate) error {
 	if err := f.read(); err != nil {
 		return err
 	}
+	if err := f.reviewOverlays(); err != nil {
+		return err
+	}
+	for _, w := range f.wishes {
+		if err := f.fulfilled(w); err != nil {
+			return err
+		}
+	}
 	for i := range f.Tenants {
 		t := &f.Tenants[i]
 		if !f.touched(t) {
@@ -34,7 +42,31 @@ func (f *Fleet) Review(validate Validate) error {
 	return nil
 }
 
-// touched tells whether any file of a tenant, or of an overlay that it is in, is changed.
+// reviewOverlays refuses an overlay that has a tenant twice, as kustomize would, and a
+// change that takes tenants from an overlay and is not meant to.
+func (f *Fleet) reviewOverlays() error {
+	for _, o := range f.Overlays {
+		seen := map[string]bool{}
+		for _, d := range o.tenants {
+			if seen[d.name] {
+				return &Error{File: f.tree.full(f.tree.kustomizationIn(o.Path)), What: fmt.Sprintf("tenant %s would be in it twice, here and by way of what it builds on: leave one of them out", d.name)}
+			}
+			seen[d.name] = true
+		}
+	}
+	after := f.population()
+	for dir, names := range f.before {
+		for name := range names {
+			if !f.leaving && !after[dir][name] {
+				return &Error{File: f.tree.full(dir), What: fmt.Sprintf("tenant %s would be gone from it, and from its clusters: take it out with `tenantry tenant delete`, or mend the overlay first", name)}
+			}
+		}
+	}
+	return nil
+}
+
+// touched tells whether any file of a tenant is changed, or it is in an overlay that it
+// was not in before.
 func (f *Fleet) touched(t *Tenant) bool {
 	for _, d := range t.declared {
 		if f.tree.changed[d.file] {
@@ -42,7 +74,7 @@ func (f *Fleet) touched(t *Tenant) bool {
 		}
 	}
 	for _, p := range t.Places {
-		if slices.ContainsFunc(p.document.patches, func(p patch) bool { return f.tree.changed[p.file] }) {
+		if !f.before[p.Path][t.Name] || slices.ContainsFunc(p.document.patches, func(p patch) bool { return f.tree.changed[p.file] }) {
 			return true
 		}
 	}
@@ -96,9 +128,6 @@ func (f *Fleet) reviewPair(a, b document) error {
 	switch {
 	case a.node == b.node:
 		return nil
-	case a.name == b.name:
-		at.What = fmt.Sprintf("tenant %s is in %s twice: here, and in %s", a.name, a.overlay, there)
-		return at
 	case strings.HasPrefix(a.name, b.name+"-") || strings.HasPrefix(b.name, a.name+"-"):
 		at.What = fmt.Sprintf("tenants %s and %s overlap in %s: namespaces named %s-... could be either's (%s); choose a name that doesn't begin so",
 			a.name, b.name, a.overlay, shorter(a.name, b.name), there)

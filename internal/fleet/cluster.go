@@ -66,13 +66,20 @@ func (f *Fleet) DeleteCluster(name string) error {
 	case len(f.Clusters) == 1:
 		return fmt.Errorf("cluster %s is the fleet's only one: a fleet has at least one", name)
 	}
+	f.leaving = true
 	remove := []string{c.Path}
 	own := path.Join(tenantsDir, name)
 	if f.group(name) == nil && slices.Contains(c.Overlays, own) {
 		for _, o := range f.Overlays {
-			if o.Path == own && len(o.Clusters) == 1 {
-				remove = append(remove, own)
+			if o.Path != own || len(o.Clusters) != 1 {
+				continue
 			}
+			for _, t := range f.Tenants {
+				if len(t.Places) == 1 && t.Places[0].Path == own {
+					return fmt.Errorf("tenant %s lives on cluster %s alone: delete it first, or give it another place", t.Name, name)
+				}
+			}
+			remove = append(remove, own)
 		}
 	}
 	for _, dir := range remove {
@@ -83,17 +90,17 @@ func (f *Fleet) DeleteCluster(name string) error {
 	if f.Config.Local.Cluster != name && f.Config.Contexts[name] == "" {
 		return nil
 	}
-	return f.tree.edit(FileName, 0, func(k *yaml.RNode) error {
+	return f.tree.edit(FileName, 0, func(k *yaml.Node) error {
 		if f.Config.Contexts[name] != "" {
-			if err := clear(k, "contexts", name); err != nil {
-				return err
+			without(k, "contexts", name)
+			if contexts := field(k, "contexts"); contexts != nil && len(contexts.Content) == 0 {
+				without(k, "contexts")
 			}
 		}
-		if f.Config.Local.Cluster != name {
-			return nil
+		if cluster := field(k, "local", "cluster"); f.Config.Local.Cluster == name {
+			*cluster = *yaml.NewStringRNode(f.Clusters[slices.IndexFunc(f.Clusters, func(c Cluster) bool { return c.Name != name })].Name).YNode()
 		}
-		other := f.Clusters[slices.IndexFunc(f.Clusters, func(c Cluster) bool { return c.Name != name })].Name
-		return k.PipeE(yaml.Lookup("local"), yaml.SetField("cluster", yaml.NewStringRNode(other)))
+		return nil
 	})
 }
 

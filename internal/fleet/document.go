@@ -30,6 +30,7 @@ type document struct {
 
 // patch is a change that a kustomization makes to objects.
 type patch struct {
+	dir      string // of the kustomization
 	file     string // of the patch, or of the kustomization when it stands there
 	line     int
 	node     *yaml.Node // a mapping to merge, or a sequence of JSON patch operations
@@ -84,7 +85,7 @@ type collector struct {
 func collectorOf(t *tree, group, kind string) *collector {
 	return &collector{
 		tree: t, version: group + "/", kind: kind, seen: map[string][]document{},
-		wanted: regexp.MustCompile(`(?m)^(- )?["']?apiVersion["']?:\s*["']?` + regexp.QuoteMeta(group) + `/`),
+		wanted: regexp.MustCompile(`apiVersion["']?\s*:\s*["']?` + regexp.QuoteMeta(group) + `/`),
 	}
 }
 
@@ -144,7 +145,12 @@ func (c *collector) gather(dir string, above []string) ([]document, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries := append(slices.Clip(items(k, "patches")), items(k, "patchesStrategicMerge")...)
+	for _, renames := range []string{"namePrefix", "nameSuffix"} {
+		if n := field(k, renames); n != nil && len(all) > 0 && c.kind == "Tenant" {
+			return nil, &Error{File: c.tree.full(file), Line: n.Line, What: renames + " renames tenants, which their own files then don't say: write their names in full"}
+		}
+	}
+	entries := slices.Concat(items(k, "patches"), items(k, "patchesStrategicMerge"), items(k, "patchesJson6902"))
 	patches, err := each(entries, func(entry *yaml.Node) ([]patch, error) { return c.patch(dir, file, entry) })
 	if err != nil {
 		return nil, err
@@ -221,7 +227,7 @@ func (c *collector) file(name string) ([]document, error) {
 		return nil, err
 	}
 	var all []document
-	for _, o := range documents {
+	for _, o := range flattened(documents) {
 		if !strings.HasPrefix(text(o, "apiVersion"), c.version) || text(o, "kind") != c.kind {
 			continue
 		}
@@ -230,15 +236,34 @@ func (c *collector) file(name string) ([]document, error) {
 	return all, nil
 }
 
+// flattened are documents, and the items of those that are lists of objects.
+func flattened(documents []*yaml.Node) []*yaml.Node {
+	var all []*yaml.Node
+	for _, d := range documents {
+		if strings.HasSuffix(text(d, "kind"), "List") {
+			all = append(all, items(d, "items")...)
+		} else {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
 // patch is what one entry of a kustomization's patches does to objects of the kind.
 func (c *collector) patch(dir, file string, entry *yaml.Node) ([]patch, error) {
 	name := text(entry, "path")
 	if entry.Kind == yaml.ScalarNode {
 		name = entry.Value
 	}
-	at := patch{file: file, line: entry.Line, kind: text(entry, "target", "kind"), exact: text(entry, "target", "name")}
-	if at.kind != "" && at.kind != c.kind {
-		return nil, nil
+	target := field(entry, "target")
+	at := patch{dir: dir, file: file, line: entry.Line, targeted: target != nil, kind: text(target, "kind"), exact: text(target, "name")}
+	if kind, err := matching(at.kind); err != nil || target != nil && !kind(c.kind) {
+		return nil, err
+	}
+	for _, selector := range []string{"labelSelector", "annotationSelector"} {
+		if n := field(target, selector); n != nil && c.kind == "Tenant" {
+			return nil, &Error{File: c.tree.full(file), Line: n.Line, What: "target." + selector + " is not followed: say kind: Tenant and the names that the patch is for"}
+		}
 	}
 	var documents []*yaml.Node
 	var err error
@@ -257,11 +282,11 @@ func (c *collector) patch(dir, file string, entry *yaml.Node) ([]patch, error) {
 	var all []patch
 	for _, d := range documents {
 		p := at
-		p.node, p.line, p.targeted = d, max(d.Line, 1), at.kind != ""
+		p.node, p.line = d, max(d.Line, 1)
 		if name == "" {
 			p.line = entry.Line
 		}
-		if at.kind == "" { // a patch without a target names its object itself
+		if !at.targeted { // a patch without a target names its object itself
 			p.kind, p.exact = text(d, "kind"), text(d, "metadata", "name")
 			if p.kind != c.kind || !strings.HasPrefix(text(d, "apiVersion"), c.version) {
 				continue
@@ -270,7 +295,7 @@ func (c *collector) patch(dir, file string, entry *yaml.Node) ([]patch, error) {
 		} else if p.names, err = matching(p.exact); err != nil {
 			return nil, &Error{File: c.tree.full(file), Line: entry.Line, What: fmt.Sprintf("target.name: %v", err)}
 		}
-		if at.kind != "" && regexp.QuoteMeta(p.exact) != p.exact {
+		if at.targeted && regexp.QuoteMeta(p.exact) != p.exact {
 			p.exact = ""
 		}
 		all = append(all, p)
@@ -303,7 +328,14 @@ func (c *collector) patched(all []document, patches []patch) ([]document, error)
 	put := func(i int, p patch) {
 		all[i].patches = append(slices.Clip(all[i].patches), p) // others share the slice below
 	}
+	gone := map[int]bool{}
 	for _, p := range patches {
+		if text(p.node, "$patch") == "delete" {
+			for i := range all {
+				gone[i] = gone[i] || p.names(all[i].name)
+			}
+			continue
+		}
 		if p.exact == "" {
 			for i := range all {
 				if p.names(all[i].name) {
@@ -319,5 +351,11 @@ func (c *collector) patched(all []document, patches []patch) ([]document, error)
 			return nil, &Error{File: c.tree.full(p.file), Line: p.line, What: fmt.Sprintf("it patches %s %s, which is not among what it is applied to", c.kind, p.exact)}
 		}
 	}
-	return all, nil
+	var left []document
+	for i, d := range all {
+		if !gone[i] {
+			left = append(left, d)
+		}
+	}
+	return left, nil
 }

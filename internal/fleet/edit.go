@@ -17,7 +17,7 @@ import (
 
 // edit changes one document of a file and leaves every line as it is that the change
 // doesn't touch: comments, blank lines, quotes and indentation.
-func (t *tree) edit(name string, document int, change func(*yaml.RNode) error) error {
+func (t *tree) edit(name string, document int, change func(*yaml.Node) error) error {
 	before, err := t.read(name)
 	if err != nil {
 		return err
@@ -34,8 +34,8 @@ func (t *tree) edit(name string, document int, change func(*yaml.RNode) error) e
 
 // edited prints the file twice, as it was and as changed, and brings the difference of
 // the two into the text as it stands: the printer alone would lose blank lines.
-func edited(file string, before []byte, document int, change func(*yaml.RNode) error) ([]byte, error) {
-	if windows, unix := []byte("\r\n"), []byte("\n"); bytes.Contains(before, windows) {
+func edited(file string, before []byte, document int, change func(*yaml.Node) error) ([]byte, error) {
+	if windows, unix := []byte("\r\n"), []byte("\n"); bytes.Count(before, windows) == bytes.Count(before, unix) && bytes.Contains(before, windows) {
 		after, err := edited(file, bytes.ReplaceAll(before, windows, unix), document, change)
 		return bytes.ReplaceAll(after, unix, windows), err
 	}
@@ -43,28 +43,43 @@ func edited(file string, before []byte, document int, change func(*yaml.RNode) e
 	if err != nil {
 		return nil, err
 	}
+	if document >= len(documents) {
+		return nil, &Error{File: file, What: "there is nothing in it to change: write what it is to hold first"}
+	}
 	was, err := printed(documents, before)
 	if err != nil {
 		return nil, err
 	}
-	if err := change(yaml.NewRNode(documents[document])); err != nil {
+	if err := change(documents[document].Content[0]); err != nil {
+		var mistake *Error
+		if errors.As(err, &mistake) && mistake.File == "" {
+			mistake.File = file
+		}
 		return nil, err
 	}
 	is, err := printed(documents, before)
 	if err != nil || is == was {
 		return before, err
 	}
-	// Where both touch one place, the change comes first: what it adds to a list
-	// stands before the blank line that ends the list.
 	whole := strings.TrimSuffix(string(before), "\n") + "\n"
-	merged, ok := udiff.Merge(udiff.Lines(was, is), udiff.Lines(was, whole))
-	if !ok {
-		return []byte(is), nil
-	}
-	if after, err := udiff.Apply(was, merged); err == nil && means(after, documents) {
+	after, err := udiff.Apply(was, merged(udiff.Lines(was, is), udiff.Lines(was, whole)))
+	if err == nil && means(after, documents) {
 		return []byte(after), nil
 	}
 	return []byte(is), nil
+}
+
+// merged is two lists of edits as one. Where they meet, the first wins; where they only
+// touch, the first comes first: what it adds to a list stands before the blank line
+// that ends the list.
+func merged(first, second []udiff.Edit) []udiff.Edit {
+	apart := slices.DeleteFunc(slices.Clone(second), func(e udiff.Edit) bool {
+		return slices.ContainsFunc(first, func(f udiff.Edit) bool { return e.Start < f.End && f.Start < e.End })
+	})
+	if both, ok := udiff.Merge(first, apart); ok {
+		return both
+	}
+	return first
 }
 
 // printed is the text of documents, set in as content is.
@@ -74,7 +89,7 @@ func printed(documents []*yaml.Node, content []byte) (string, error) {
 		if i > 0 || bytes.HasPrefix(content, []byte("---")) {
 			out.WriteString("---\n")
 		}
-		if err := printTo(out, d, indentOf(content)); err != nil {
+		if err := printTo(out, d, indentOf(content), widthOf(content)); err != nil {
 			return "", err
 		}
 	}
@@ -91,8 +106,25 @@ func indentOf(content []byte) yaml.SequenceIndentStyle {
 	return yaml.SequenceIndentStyle(yaml.DeriveSeqIndentStyle(string(content)))
 }
 
-func printTo(w io.Writer, n *yaml.Node, indent yaml.SequenceIndentStyle) error {
+var indented = regexp.MustCompile(`(?m)^( +)[^ #\n-]`)
+
+// widthOf is by how much a file sets mappings in.
+func widthOf(content []byte) int {
+	width := 0
+	for _, m := range indented.FindAllSubmatch(content, -1) {
+		if n := len(m[1]); width == 0 || n < width {
+			width = n
+		}
+	}
+	if width < 2 || width > 8 {
+		return 2
+	}
+	return width
+}
+
+func printTo(w io.Writer, n *yaml.Node, indent yaml.SequenceIndentStyle, width int) error {
 	e := yaml.NewEncoderWithOptions(w, &yaml.EncoderOptions{SeqIndent: indent})
+	e.SetIndent(width)
 	if err := e.Encode(n); err != nil {
 		return err
 	}
@@ -141,18 +173,17 @@ func reindented(content []byte) ([]byte, error) {
 		return nil, err
 	}
 	out := &bytes.Buffer{}
-	err := printTo(out, n, yaml.WideSequenceStyle)
+	err := printTo(out, n, yaml.WideSequenceStyle, 2)
 	return out.Bytes(), err
 }
 
 // add puts a value into a list of scalars that doesn't hold it yet: in its place when
 // the list is sorted, else last.
-func add(object *yaml.RNode, value string, names ...string) error {
-	list, err := object.Pipe(yaml.LookupCreate(yaml.SequenceNode, names...))
+func add(object *yaml.Node, value string, names ...string) error {
+	n, err := listIn(object, true, names...)
 	if err != nil {
 		return err
 	}
-	n := list.YNode()
 	var values []string
 	for _, item := range n.Content {
 		values = append(values, item.Value)
@@ -171,45 +202,22 @@ func add(object *yaml.RNode, value string, names ...string) error {
 
 // drop takes what matches out of a list, and the list out of its object when it
 // becomes empty and keep is false. It tells whether anything matched.
-func drop(object *yaml.RNode, keep bool, match func(*yaml.Node) bool, names ...string) (bool, error) {
-	list, err := object.Pipe(yaml.Lookup(names...))
-	if err != nil || list == nil {
+func drop(object *yaml.Node, keep bool, match func(*yaml.Node) bool, names ...string) (bool, error) {
+	n, err := listIn(object, false, names...)
+	if err != nil || n == nil {
 		return false, err
 	}
-	n := list.YNode()
 	before := len(n.Content)
 	n.Content = slices.DeleteFunc(n.Content, match)
 	switch {
 	case len(n.Content) == before:
 		return false, nil
 	case len(n.Content) == 0 && !keep:
-		return true, clear(object, names...)
+		without(object, names...)
 	case len(n.Content) == 0:
 		n.Style = yaml.FlowStyle
 	}
 	return true, nil
-}
-
-// clear takes a field out of an object, and the objects above it that it leaves empty.
-func clear(object *yaml.RNode, names ...string) error {
-	for last := len(names) - 1; last >= 0; last-- {
-		parent, err := object.Pipe(yaml.Lookup(names[:last]...))
-		if err != nil || parent == nil {
-			return err
-		}
-		if last < len(names)-1 {
-			if child := parent.Field(names[last]); child != nil && len(child.Value.YNode().Content) > 0 {
-				return nil
-			}
-		}
-		if err := parent.PipeE(yaml.Clear(names[last])); err != nil {
-			return err
-		}
-		if last == 1 && names[0] == "spec" {
-			return nil // an object keeps its spec, be it empty
-		}
-	}
-	return nil
 }
 
 // unfold lets a list that was empty, and so stood in one line, grow by lines.

@@ -15,7 +15,7 @@ import (
 
 func TestAnEditTouchesNothingElse(t *testing.T) {
 	t.Parallel()
-	addCoal := func(k *yaml.RNode) error { return add(k, "../base/coal", "resources") }
+	addCoal := func(k *yaml.Node) error { return add(k, "../base/coal", "resources") }
 	for name, tc := range map[string]struct{ before, after string }{
 		"last in a list":             {"resources:\n- b\n- a # x\n\n# end\n", "resources:\n- b\n- a # x\n- ../base/coal\n\n# end\n"},
 		"its place in a sorted list": {"resources:\n  - ../base/a\n\n  - ../base/z\n", "resources:\n  - ../base/a\n  - ../base/coal\n\n  - ../base/z\n"},
@@ -57,7 +57,7 @@ func FuzzEdit(f *testing.F) {
 				return
 			}
 		}
-		with, err := edited("x", []byte(text), 0, func(k *yaml.RNode) error { return add(k, "new", "resources") })
+		with, err := edited("x", []byte(text), 0, func(k *yaml.Node) error { return add(k, "new", "resources") })
 		if err != nil {
 			return // the printer refuses what it can't print
 		}

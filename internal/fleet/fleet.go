@@ -41,6 +41,11 @@ type Fleet struct {
 
 	tree *tree
 	lock *os.File
+	// before are the tenants of each overlay, by path, when it was read.
+	before map[string]map[string]bool
+	// leaving is set by what takes tenants from clusters on purpose.
+	leaving bool
+	wishes  []wish
 }
 
 // Cluster is a directory under clusters/.
@@ -85,6 +90,7 @@ type Tenant struct {
 // Place is an overlay that a tenant lives in.
 type Place struct {
 	Overlay  string   `json:"overlay"`
+	Path     string   `json:"path"`
 	Clusters []string `json:"clusters,omitempty"`
 	// Patches are the files that change the tenant there.
 	Patches []string `json:"patches,omitempty"`
@@ -109,7 +115,23 @@ func Load(dir string) (*Fleet, error) {
 		return nil, fmt.Errorf("fleet %s is not a directory", dir)
 	}
 	f := &Fleet{Dir: dir, tree: newTree(dir)}
-	return f, f.read()
+	if err := f.read(); err != nil {
+		return nil, err
+	}
+	f.before = f.population()
+	return f, nil
+}
+
+// population is who lives in which overlay.
+func (f *Fleet) population() map[string]map[string]bool {
+	all := map[string]map[string]bool{}
+	for _, o := range f.Overlays {
+		all[o.Path] = map[string]bool{}
+		for _, d := range o.tenants {
+			all[o.Path][d.name] = true
+		}
+	}
+	return all
 }
 
 // Find is the fleet that a directory is in: the nearest directory at or above it
@@ -264,7 +286,7 @@ func (f *Fleet) readTenants() error {
 			if err != nil {
 				return err
 			}
-			place := Place{Overlay: o.Name, Clusters: o.Clusters, document: d}
+			place := Place{Overlay: o.Name, Path: o.Path, Clusters: o.Clusters, document: d}
 			for _, p := range d.patches {
 				place.Patches = append(place.Patches, p.file)
 			}

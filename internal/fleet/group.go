@@ -56,9 +56,7 @@ func (f *Fleet) readGroups() error {
 			return err
 		}
 		has := func(list, name string) bool {
-			return len(documents) > 0 && slices.ContainsFunc(items(documents[0], list), func(n *yaml.Node) bool {
-				return n.Value == name || text(n, "path") == name
-			})
+			return len(documents) > 0 && slices.ContainsFunc(items(documents[0], list), leadsTo(g.Path, path.Join(g.Path, name)))
 		}
 		for part, on := range map[Part]bool{
 			Delivery:       !has("patches", suspendFile),
@@ -117,8 +115,7 @@ func (f *Fleet) CreateGroup(name string, parts []Part) error {
 		}
 		return fmt.Errorf("group %s is there with %s: switch its parts with `tenantry group enable|disable %s PART`", name, partNames(g.Parts), name)
 	}
-	dir := path.Join(tenantsDir, name)
-	if name == path.Base(baseDir) || f.tree.isDir(dir) && f.ownOverlay(name) {
+	if dir := path.Join(tenantsDir, name); f.tree.isDir(dir) {
 		return fmt.Errorf("group %s: its tenants would be in %s, which is taken; choose another name", name, dir)
 	}
 	if len(f.tree.files(path.Join(infrastructureDir, "tenantry"))) == 0 && slices.Contains(parts, Infrastructure) {
@@ -127,15 +124,12 @@ func (f *Fleet) CreateGroup(name string, parts []Part) error {
 	return f.writeGroup(name, parts)
 }
 
-// ownOverlay tells whether an overlay is one cluster's own.
-func (f *Fleet) ownOverlay(name string) bool {
-	c := f.cluster(name)
-	return c != nil && slices.Contains(c.Overlays, path.Join(tenantsDir, name))
-}
-
 func (f *Fleet) writeGroup(name string, parts []Part) error {
 	if err := checkName("group", name); err != nil {
 		return err
+	}
+	if name == path.Base(baseDir) {
+		return fmt.Errorf("group %s: its tenants would be in %s, which is what all share; choose another name", name, baseDir)
 	}
 	dir := path.Join(groupsDir, name)
 	data := struct{ Name string }{name}
@@ -167,6 +161,7 @@ func (f *Fleet) SwitchGroup(name string, part Part, on bool) error {
 	case part == Infrastructure && !on && slices.Contains(g.Parts, Tenants):
 		return fmt.Errorf("group %s has tenants, and its infrastructure is the walls between them: disable tenants first", name)
 	}
+	f.leaving = !on // and what the part brought leaves with it
 	return f.switchPart(name, part, on)
 }
 
@@ -183,7 +178,7 @@ func (f *Fleet) switchPart(name string, part Part, on bool) error {
 		if err := f.tree.scaffoldedFile("group/"+suspendFile, file, data); err != nil {
 			return err
 		}
-		return f.tree.edit(f.tree.kustomizationIn(dir), 0, func(k *yaml.RNode) error { return addPatch(k, suspendFile, "Kustomization") })
+		return f.tree.edit(f.tree.kustomizationIn(dir), 0, func(k *yaml.Node) error { return addPatch(k, suspendFile, "Kustomization") })
 	}
 	file := infrastructureFile
 	if part == Tenants {
@@ -218,7 +213,7 @@ func (f *Fleet) DeleteGroup(name string) error {
 	}
 	dir := path.Join(tenantsDir, name)
 	for _, t := range f.Tenants {
-		if len(t.Places) == 1 && t.Places[0].document.file != "" && t.Places[0].Overlay == name {
+		if len(t.Places) == 1 && t.Places[0].Path == dir {
 			return fmt.Errorf("tenant %s lives in group %s alone: delete it first, or give it another place", t.Name, name)
 		}
 	}
@@ -227,6 +222,7 @@ func (f *Fleet) DeleteGroup(name string) error {
 			return fmt.Errorf("clusters %s get tenants from %s: change that first", strings.Join(o.Clusters, ", "), dir)
 		}
 	}
+	f.leaving = true
 	for _, below := range []string{path.Join(groupsDir, name), dir} {
 		for _, file := range f.tree.files(below) {
 			f.tree.remove(file)

@@ -76,6 +76,9 @@ func Init(dir string, o InitOptions, force bool) (*Fleet, error) {
 		}
 	}
 	for _, c := range o.Clusters {
+		if slices.Contains(groups, c.Name) && c.Group != c.Name {
+			return nil, fmt.Errorf("cluster %s: a group has this name, and its overlay tenants/%s; choose another, or put it into that group", c.Name, c.Name)
+		}
 		if err := f.writeCluster(c.Name, c.Group, o.URL, o.Branch); err != nil {
 			return nil, err
 		}
@@ -86,8 +89,8 @@ func Init(dir string, o InitOptions, force bool) (*Fleet, error) {
 // InitTenant is a new repository of a tenant, not written yet: a base, and a directory
 // for each environment.
 func InitTenant(dir, name string, environments []string, force bool) (*Fleet, error) {
-	if err := checkName("tenant", name); err != nil {
-		return nil, err
+	if !tenantForm.MatchString(name) {
+		return nil, fmt.Errorf("tenant %q: a tenant's name is 1 to 40 lower-case letters, digits and '-', beginning with a letter", name)
 	}
 	f := &Fleet{Dir: dir, tree: newTree(dir)}
 	data := struct {
@@ -157,11 +160,20 @@ func checkRepository(raw, branch string) error {
 	if _, secret := u.User.Password(); secret || u.User != nil && u.Scheme != "ssh" {
 		return errors.New("the repository's URL holds credentials: leave them out; Flux reads them from a Secret")
 	}
-	if branch == "" || strings.ContainsAny(branch, " \t\n~^:?*[\\") || strings.HasPrefix(branch, "-") {
+	if u.RawQuery != "" || u.Fragment != "" || strings.ContainsAny(raw, " \t\n") {
+		return errors.New("the repository's URL has more than a path: leave out what follows ? and #, and blanks")
+	}
+	if !branchForm.MatchString(branch) || badBranch.MatchString(branch) {
 		return fmt.Errorf("branch %q is no name of a branch", branch)
 	}
 	return nil
 }
+
+// What git check-ref-format takes, and shells and YAML too.
+var (
+	branchForm = regexp.MustCompile(`^[A-Za-z0-9_][-A-Za-z0-9_./+=]{0,200}$`)
+	badBranch  = regexp.MustCompile(`\.\.|//|/\.|\.lock(/|$)|[/.]$`)
+)
 
 // overHTTPS is where `tenantry up` serves a repository: it answers for HTTPS alone.
 func overHTTPS(raw string) string {
@@ -179,6 +191,8 @@ func redactKey(key string) string {
 	}
 	return key
 }
+
+var tenantForm = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$`)
 
 var nameForm = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 

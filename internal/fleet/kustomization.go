@@ -3,8 +3,8 @@
 package fleet
 
 import (
-	"fmt"
 	"path"
+	"slices"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
@@ -15,8 +15,8 @@ func (t *tree) register(dir, resource string, patches ...string) error {
 	if file == "" {
 		return &Error{File: t.full(dir), What: "it has no kustomization.yaml"}
 	}
-	return t.edit(file, 0, func(k *yaml.RNode) error {
-		if resource != "" {
+	return t.edit(file, 0, func(k *yaml.Node) error {
+		if resource != "" && !slices.ContainsFunc(items(k, "resources"), leadsTo(dir, path.Join(dir, resource))) {
 			if err := add(k, resource, "resources"); err != nil {
 				return err
 			}
@@ -30,29 +30,36 @@ func (t *tree) register(dir, resource string, patches ...string) error {
 	})
 }
 
+// leadsTo matches an entry of a kustomization by where it leads, however that is written.
+func leadsTo(dir, target string) func(*yaml.Node) bool {
+	return func(n *yaml.Node) bool {
+		name := n.Value
+		if n.Kind == yaml.MappingNode {
+			name = text(n, "path")
+		}
+		return name != "" && path.Join(dir, name) == target
+	}
+}
+
 // addPatch puts the file of a patch into a kustomization, for all objects of a kind or
 // for the one that it names itself.
-func addPatch(k *yaml.RNode, name, kind string) error {
-	for _, p := range items(k.YNode(), "patches") {
-		if text(p, "path") == name {
-			return nil
-		}
+func addPatch(k *yaml.Node, name, kind string) error {
+	if slices.ContainsFunc(items(k, "patches"), leadsTo("", name)) {
+		return nil
 	}
-	list, err := k.Pipe(yaml.LookupCreate(yaml.SequenceNode, "patches"))
+	list, err := listIn(k, true, "patches")
 	if err != nil {
 		return err
 	}
-	content := "path: " + name
-	if kind != "" {
-		content += fmt.Sprintf("\ntarget:\n  kind: %s", kind)
+	entry, err := toNode(map[string]any{"path": name})
+	if kind != "" && err == nil {
+		entry, err = toNode(map[string]any{"path": name, "target": map[string]any{"kind": kind}})
 	}
-	entry, err := yaml.Parse(content)
 	if err != nil {
 		return err
 	}
-	n := list.YNode()
-	n.Content = append(n.Content, entry.YNode())
-	unfold(n)
+	list.Content = append(list.Content, entry)
+	unfold(list)
 	return nil
 }
 
@@ -63,14 +70,16 @@ func (t *tree) unregister(dir, target string) (bool, error) {
 	if file == "" {
 		return false, nil
 	}
-	leads := func(name string) bool { return name != "" && path.Join(dir, name) == target }
+	if documents, err := t.documents(file); err != nil || len(documents) == 0 {
+		return false, err
+	}
 	found := false
-	err := t.edit(file, 0, func(k *yaml.RNode) error {
+	err := t.edit(file, 0, func(k *yaml.Node) error {
 		for _, list := range []struct {
 			name string
 			keep bool
 		}{{"resources", true}, {"patches", false}, {"patchesStrategicMerge", false}} {
-			gone, err := drop(k, list.keep, func(n *yaml.Node) bool { return leads(n.Value) || leads(text(n, "path")) }, list.name)
+			gone, err := drop(k, list.keep, leadsTo(dir, target), list.name)
 			if err != nil {
 				return err
 			}

@@ -9,6 +9,8 @@ import (
 	"path"
 	"strings"
 	"text/template"
+
+	"sigs.k8s.io/yaml"
 )
 
 //go:embed scaffold
@@ -41,7 +43,7 @@ func (t *tree) scaffoldedFile(from, to string, data any) error {
 	if err != nil {
 		return err
 	}
-	tmpl, err := template.New(from).Funcs(template.FuncMap{"join": strings.Join}).Parse(string(content))
+	tmpl, err := template.New(from).Funcs(template.FuncMap{"q": quoted}).Parse(string(content))
 	if err != nil {
 		return err
 	}
@@ -51,4 +53,10 @@ func (t *tree) scaffoldedFile(from, to string, data any) error {
 	}
 	t.write(to, out.Bytes())
 	return nil
+}
+
+// quoted is a text as YAML reads it back, as "on" or "1.0" without quotes would not.
+func quoted(text string) (string, error) {
+	content, err := yaml.Marshal(text)
+	return strings.TrimSuffix(string(content), "\n"), err
 }

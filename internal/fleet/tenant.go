@@ -48,12 +48,56 @@ func (f *Fleet) NoTenant(name string) error {
 }
 
 // OverlaysFor finds overlays by what people call them: clusters, groups, and environments,
-// which are overlays by name. Nothing named means every overlay but those that build
-// on another.
+// which are overlays by name or path. Nothing named means every overlay but those that
+// build on another. A cluster that has no overlay of its own is given one.
 func (f *Fleet) OverlaysFor(clusters, groups, environments []string) ([]string, error) {
+	all, err := f.named(clusters, groups, environments, f.overlayOf)
+	if err != nil {
+		return nil, err
+	}
+	if len(clusters)+len(groups)+len(environments) == 0 {
+		for _, o := range f.Overlays {
+			if !f.buildsOnAnother(o.Path) {
+				all = append(all, o.Path)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil, errors.New("no cluster of the fleet gets tenants: want a Flux Kustomization with a path below tenants/, as `tenantry group create` writes it")
+	}
+	return all, nil
+}
+
+// OverlaysOf are overlays that a tenant lives in, by what people call them. It makes
+// none, and refuses one that the tenant is not in.
+func (f *Fleet) OverlaysOf(t *Tenant, clusters, groups, environments []string) ([]string, error) {
+	all, err := f.named(clusters, groups, environments, func(cluster string) (string, error) {
+		c := f.cluster(cluster)
+		if c == nil {
+			return "", f.noCluster(cluster)
+		}
+		for _, o := range f.Overlays {
+			if slices.Equal(o.Clusters, []string{cluster}) {
+				return o.Path, nil
+			}
+		}
+		return "", fmt.Errorf("cluster %s shares its tenants with others (%s): name the group instead", cluster, strings.Join(c.Overlays, ", "))
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range all {
+		if !slices.ContainsFunc(t.Places, func(p Place) bool { return p.Path == o }) {
+			return nil, fmt.Errorf("tenant %s does not live in %s", t.Name, o)
+		}
+	}
+	return all, nil
+}
+
+func (f *Fleet) named(clusters, groups, environments []string, ofCluster func(string) (string, error)) ([]string, error) {
 	var all []string
 	for _, name := range clusters {
-		o, err := f.overlayOf(name)
+		o, err := ofCluster(name)
 		if err != nil {
 			return nil, err
 		}
@@ -74,31 +118,29 @@ func (f *Fleet) OverlaysFor(clusters, groups, environments []string) ([]string, 
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, o.Path)
-	}
-	if len(all) == 0 {
-		for _, o := range f.Overlays {
-			if !f.buildsOnAnother(o.Path) {
-				all = append(all, o.Path)
-			}
-		}
-	}
-	if len(all) == 0 {
-		return nil, errors.New("no cluster of the fleet gets tenants: want a Flux Kustomization with a path below tenants/, as `tenantry group create` writes it")
+		all = append(all, o)
 	}
 	slices.Sort(all)
 	return slices.Compact(all), nil
 }
 
-func (f *Fleet) environment(name string) (*Overlay, error) {
-	var names []string
-	for i := range f.Overlays {
-		if f.Overlays[i].Name == name {
-			return &f.Overlays[i], nil
+// environment is the overlay of that name or path.
+func (f *Fleet) environment(name string) (string, error) {
+	var names, found []string
+	for _, o := range f.Overlays {
+		if o.Name == name || o.Path == path.Clean(name) {
+			found = append(found, o.Path)
 		}
-		names = append(names, f.Overlays[i].Name)
+		names = append(names, o.Name)
 	}
-	return nil, fmt.Errorf("the fleet has no environment %s; it has %s", name, strings.Join(names, ", "))
+	switch len(found) {
+	case 0:
+		return "", fmt.Errorf("the fleet has no environment %s; it has %s", name, strings.Join(names, ", "))
+	case 1:
+		return found[0], nil
+	default:
+		return "", fmt.Errorf("several environments are named %s: say which by its path, %s", name, strings.Join(found, " or "))
+	}
 }
 
 // buildsOnAnother tells whether an overlay has another among its resources.
@@ -120,6 +162,9 @@ func (f *Fleet) buildsOnAnother(dir string) bool {
 // already, and is the same, is left alone.
 func (f *Fleet) CreateTenant(o Onboarding) error {
 	name := o.Tenant.Name
+	if name == "" {
+		return errors.New("the tenant has no name")
+	}
 	if there := f.Tenant(name); there != nil {
 		return f.place(there, o)
 	}
@@ -187,7 +232,7 @@ func (f *Fleet) place(t *Tenant, o Onboarding) error {
 		return err
 	}
 	for _, overlay := range o.Overlays {
-		if slices.ContainsFunc(t.Places, func(p Place) bool { return p.Overlay == path.Base(overlay) }) {
+		if slices.ContainsFunc(t.Places, func(p Place) bool { return p.Path == overlay }) {
 			continue
 		}
 		syncs := o.syncsFor(overlay)
@@ -229,7 +274,7 @@ func (f *Fleet) sameAs(t *Tenant, o Onboarding) error {
 	if same {
 		return nil
 	}
-	return fmt.Errorf("the fleet has a tenant %s that is not the same (%s:%d): change it there, or with `tenantry tenant owner|namespace`", t.Name, f.tree.full(t.File), t.Line)
+	return fmt.Errorf("the fleet has a tenant %s that is not the same (%s:%d): change it there or with `tenantry tenant owner|namespace`, or delete it first", t.Name, f.tree.full(t.File), t.Line)
 }
 
 func sameSpec(a, b *v1alpha1.Tenant) bool {
@@ -275,18 +320,23 @@ func (f *Fleet) decode(d document) (*v1alpha1.Tenant, error) {
 	return t, nil
 }
 
-// Effective is a tenant as it is in an overlay, by the overlay's name; "" is as it is
-// declared.
-func (f *Fleet) Effective(t *Tenant, overlay string) (*v1alpha1.Tenant, error) {
-	if overlay == "" {
-		return f.decode(t.declared[0])
+// Declared is a tenant as it is where no patch changes it.
+func (f *Fleet) Declared(t *Tenant) (*v1alpha1.Tenant, error) { return f.decode(t.declared[0]) }
+
+// Effective is a tenant as it is in a place.
+func (f *Fleet) Effective(p Place) (*v1alpha1.Tenant, error) { return f.decode(p.document) }
+
+// PlacesIn are the places of a tenant, or the one in the environment named.
+func (f *Fleet) PlacesIn(t *Tenant, environment string) ([]Place, error) {
+	if environment == "" {
+		return t.Places, nil
 	}
-	for _, p := range t.Places {
-		if p.Overlay == overlay {
-			return f.decode(p.document)
-		}
+	overlays, err := f.OverlaysOf(t, nil, nil, []string{environment})
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("tenant %s does not live in %s", t.Name, overlay)
+	i := slices.IndexFunc(t.Places, func(p Place) bool { return p.Path == overlays[0] })
+	return t.Places[i : i+1], nil
 }
 
 // tenantFile is the text of a Tenant, without what is empty.

@@ -6,39 +6,37 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// DeleteTenant takes a tenant out of the overlays named, or out of the fleet when none
-// is. Its files go, also those that the platform put beside the Tenant.
+// DeleteTenant takes a tenant out of the overlays named, by path, or out of the fleet
+// when none is. Its files go, also those that the platform put beside the Tenant.
 func (f *Fleet) DeleteTenant(name string, overlays ...string) error {
 	t := f.Tenant(name)
 	if t == nil {
 		return f.NoTenant(name)
 	}
-	var left int
+	f.leaving = true
 	for _, p := range t.Places {
-		if len(overlays) > 0 && !slices.Contains(overlays, p.document.overlay) {
-			left++
+		if len(overlays) > 0 && !slices.Contains(overlays, p.Path) {
 			continue
 		}
 		for _, patch := range p.document.patches {
+			if path.Dir(patch.dir) == baseDir || len(overlays) > 0 && patch.dir != p.Path {
+				continue // it goes with the base, or is of what the overlay builds on
+			}
 			if err := f.dropPatch(t, patch); err != nil {
 				return err
 			}
 		}
 		if len(overlays) > 0 {
-			if err := f.leave(t, p.document.overlay); err != nil {
+			if err := f.leave(t, p.Path); err != nil {
 				return err
 			}
 		}
 	}
 	if len(overlays) > 0 {
-		if left == len(t.Places) {
-			return fmt.Errorf("tenant %s does not live in %s", name, strings.Join(overlays, ", "))
-		}
 		return nil
 	}
 	for _, d := range t.declared {
@@ -46,12 +44,15 @@ func (f *Fleet) DeleteTenant(name string, overlays ...string) error {
 			return err
 		}
 	}
+	if !f.tree.isDir(baseDir) {
+		f.tree.write(path.Join(baseDir, ".gitkeep"), nil) // Git keeps no directory that is empty
+	}
 	return nil
 }
 
 // dropPatch removes a file with patches of this tenant alone, wherever it is named.
 func (f *Fleet) dropPatch(t *Tenant, p patch) error {
-	if p.node.Kind == yaml.SequenceNode || p.exact != t.Name || f.tree.kustomizationIn(path.Dir(p.file)) == p.file {
+	if p.node.Kind == yaml.SequenceNode || p.exact != t.Name || f.tree.kustomizationIn(p.dir) == p.file {
 		if p.exact == t.Name {
 			return &Error{File: f.tree.full(p.file), Line: p.line, What: fmt.Sprintf("a patch of tenant %s stands here among others: take it out first", t.Name)}
 		}
@@ -60,7 +61,7 @@ func (f *Fleet) dropPatch(t *Tenant, p patch) error {
 	if !f.tree.isFile(p.file) {
 		return nil // it went with another overlay
 	}
-	if err := f.alone(t, p.file); err != nil {
+	if err := f.alone(t, p.file, true); err != nil {
 		return err
 	}
 	f.tree.remove(p.file)
@@ -78,7 +79,7 @@ func (f *Fleet) dropDeclared(t *Tenant, d document) error {
 		files = f.tree.files(target)
 	}
 	for _, file := range files {
-		if err := f.alone(t, file); err != nil {
+		if err := f.alone(t, file, target == d.file); err != nil {
 			return err
 		}
 		f.tree.remove(file)
@@ -86,8 +87,8 @@ func (f *Fleet) dropDeclared(t *Tenant, d document) error {
 	return f.unregisterEverywhere(target)
 }
 
-// alone refuses a file that holds other tenants too.
-func (f *Fleet) alone(t *Tenant, file string) error {
+// alone refuses a file that holds other tenants too, or with strict anything else.
+func (f *Fleet) alone(t *Tenant, file string, strict bool) error {
 	if !isYAML(file) {
 		return nil
 	}
@@ -95,9 +96,10 @@ func (f *Fleet) alone(t *Tenant, file string) error {
 	if err != nil {
 		return err
 	}
-	for _, d := range documents {
-		if text(d, "kind") == "Tenant" && text(d, "metadata", "name") != t.Name {
-			return &Error{File: f.tree.full(file), Line: d.Line, What: fmt.Sprintf("it holds tenant %s beside %s: take %s out of it by hand", text(d, "metadata", "name"), t.Name, t.Name)}
+	for _, d := range flattened(documents) {
+		kind, name := text(d, "kind"), text(d, "metadata", "name")
+		if kind == "Tenant" && name != t.Name || strict && kind != "Tenant" {
+			return &Error{File: f.tree.full(file), Line: d.Line, What: fmt.Sprintf("it holds %s %s beside tenant %s: take the tenant out of it by hand", kind, name, t.Name)}
 		}
 	}
 	return nil

@@ -13,13 +13,18 @@ import (
 	"github.com/tenantry/tenantry/api/v1alpha1"
 )
 
-// Edit changes a Tenant's YAML, or that of a patch of it, and tells whether it found
-// what it is about.
-type Edit func(tenant *yaml.RNode, patch bool) (bool, error)
+// Edit is a change of a Tenant.
+type Edit struct {
+	// change makes it in the Tenant's YAML, or in that of a patch of it, and tells
+	// whether it found what it is about.
+	change func(tenant *yaml.Node, patch bool) (bool, error)
+	// holds tells whether a tenant is as the change would have it.
+	holds func(*v1alpha1.Tenant) bool
+}
 
 // EditTenant makes one change in all files that declare or patch a tenant: where an
 // overlay replaces a list, changing the base alone would change nothing there.
-func (f *Fleet) EditTenant(name string, change Edit) (found bool, err error) {
+func (f *Fleet) EditTenant(name string, e Edit) (found bool, err error) {
 	t := f.Tenant(name)
 	if t == nil {
 		return false, f.NoTenant(name)
@@ -38,8 +43,8 @@ func (f *Fleet) EditTenant(name string, change Edit) (found bool, err error) {
 			if text(d, "kind") != "Tenant" || text(d, "metadata", "name") != name {
 				continue
 			}
-			if err := f.tree.edit(file, i, func(object *yaml.RNode) error {
-				ok, err := change(object, patch)
+			if err := f.tree.edit(file, i, func(object *yaml.Node) error {
+				ok, err := e.change(object, patch)
 				found = found || ok
 				return err
 			}); err != nil {
@@ -60,45 +65,98 @@ func (f *Fleet) EditTenant(name string, change Edit) (found bool, err error) {
 			}
 		}
 	}
+	f.wishes = append(f.wishes, wish{name, e.holds})
 	return found, nil
+}
+
+// wish is how a tenant is to be everywhere after a change.
+type wish struct {
+	tenant string
+	holds  func(*v1alpha1.Tenant) bool
+}
+
+// fulfilled refuses a change that a patch undoes which no verb edits: one that stands in
+// a kustomization, or is a list of operations.
+func (f *Fleet) fulfilled(w wish) error {
+	t := f.Tenant(w.tenant)
+	if t == nil {
+		return nil
+	}
+	for _, p := range t.Places {
+		tenant, err := f.decode(p.document)
+		if err != nil {
+			return err
+		}
+		if w.holds(tenant) {
+			continue
+		}
+		at := &Error{File: f.tree.full(p.Path), What: fmt.Sprintf("a patch of tenant %s has the last word there: change that first", w.tenant)}
+		for _, patch := range p.document.patches {
+			if patch.node.Kind == yaml.SequenceNode || f.tree.kustomizationIn(patch.dir) == patch.file {
+				at.File, at.Line = f.tree.full(patch.file), patch.line
+			}
+		}
+		return at
+	}
+	return nil
 }
 
 // AddOwner adds an owner, or changes the role of one.
 func AddOwner(o v1alpha1.Owner) Edit {
-	return func(t *yaml.RNode, patch bool) (bool, error) {
-		if patch && field(t.YNode(), "spec", "owners") == nil {
-			return false, nil // the base's list holds here too
-		}
-		list, err := t.Pipe(yaml.LookupCreate(yaml.SequenceNode, "spec", "owners"))
-		if err != nil {
-			return false, err
-		}
-		n := list.YNode()
-		entry, err := toNode(o)
-		if err != nil {
-			return false, err
-		}
-		if i := slices.IndexFunc(n.Content, isOwner(o)); i >= 0 {
-			n.Content[i] = merged(n.Content[i], entry)
-		} else {
-			n.Content = append(n.Content, entry)
-		}
-		unfold(n)
-		return true, nil
+	return Edit{
+		change: func(t *yaml.Node, patch bool) (bool, error) {
+			if patch && field(t, "spec", "owners") == nil {
+				return false, nil // the base's list holds here too
+			}
+			list, err := listIn(t, true, "spec", "owners")
+			if err != nil {
+				return false, err
+			}
+			entry, err := toNode(o)
+			if err != nil {
+				return false, err
+			}
+			if i := slices.IndexFunc(list.Content, isOwner(o)); i >= 0 {
+				retell(list.Content[i], entry)
+			} else {
+				list.Content = append(list.Content, entry)
+			}
+			unfold(list)
+			return true, nil
+		},
+		holds: func(t *v1alpha1.Tenant) bool {
+			return slices.ContainsFunc(t.Spec.Owners, func(have v1alpha1.Owner) bool {
+				return have.Kind == o.Kind && have.Name == o.Name && have.Namespace == o.Namespace && roleOf(have) == roleOf(o)
+			})
+		},
 	}
 }
 
-// merged keeps an entry's order and comments where it has the wanted value.
-func merged(have, want *yaml.Node) *yaml.Node {
+// roleOf is an owner's role, with the API's default.
+func roleOf(o v1alpha1.Owner) v1alpha1.Role {
+	if o.Role == "" && len(o.ClusterRoles) == 0 {
+		return v1alpha1.RoleAdmin
+	}
+	return o.Role
+}
+
+// retell makes an entry say what another says, and keeps its order and comments where
+// it says so already.
+func retell(have, want *yaml.Node) {
+	for i := 0; i+1 < len(have.Content); i += 2 {
+		if field(want, have.Content[i].Value) == nil {
+			have.Content = slices.Delete(have.Content, i, i+2)
+			i -= 2
+		}
+	}
 	for i := 0; i+1 < len(want.Content); i += 2 {
 		key, value := want.Content[i], want.Content[i+1]
 		if old := field(have, key.Value); old != nil {
-			old.Value, old.Content, old.Kind = value.Value, value.Content, value.Kind
+			old.Value, old.Content, old.Kind, old.Tag = value.Value, value.Content, value.Kind, value.Tag
 		} else {
 			have.Content = append(have.Content, key, value)
 		}
 	}
-	return have
 }
 
 func isOwner(o v1alpha1.Owner) func(*yaml.Node) bool {
@@ -109,40 +167,50 @@ func isOwner(o v1alpha1.Owner) func(*yaml.Node) bool {
 
 // RemoveOwner removes an owner.
 func RemoveOwner(o v1alpha1.Owner) Edit {
-	return func(t *yaml.RNode, patch bool) (bool, error) {
-		return drop(t, patch, isOwner(o), "spec", "owners")
+	return Edit{
+		change: func(t *yaml.Node, patch bool) (bool, error) { return drop(t, patch, isOwner(o), "spec", "owners") },
+		holds: func(t *v1alpha1.Tenant) bool {
+			return !slices.ContainsFunc(t.Spec.Owners, func(have v1alpha1.Owner) bool {
+				return have.Kind == o.Kind && have.Name == o.Name && have.Namespace == o.Namespace
+			})
+		},
 	}
 }
 
 // AddNamespace declares a namespace.
 func AddNamespace(name string) Edit {
-	return func(t *yaml.RNode, patch bool) (bool, error) {
-		if patch && field(t.YNode(), "spec", "namespaces", "declared") == nil {
-			return false, nil
-		}
-		return true, add(t, name, "spec", "namespaces", "declared")
+	return Edit{
+		change: func(t *yaml.Node, patch bool) (bool, error) {
+			if patch && field(t, "spec", "namespaces", "declared") == nil {
+				return false, nil
+			}
+			return true, add(t, name, "spec", "namespaces", "declared")
+		},
+		holds: func(t *v1alpha1.Tenant) bool { return slices.Contains(t.Spec.Namespaces.Declared, name) },
 	}
 }
 
 // RemoveNamespace takes back a declared namespace.
 func RemoveNamespace(name string) Edit {
-	return func(t *yaml.RNode, patch bool) (bool, error) {
-		return drop(t, patch, func(n *yaml.Node) bool { return n.Value == name }, "spec", "namespaces", "declared")
+	return Edit{
+		change: func(t *yaml.Node, patch bool) (bool, error) {
+			return drop(t, patch, func(n *yaml.Node) bool { return n.Value == name }, "spec", "namespaces", "declared")
+		},
+		holds: func(t *v1alpha1.Tenant) bool { return !slices.Contains(t.Spec.Namespaces.Declared, name) },
 	}
 }
 
 // EditLive makes a change to a tenant that is no file of a fleet.
-func EditLive(t *v1alpha1.Tenant, change Edit) (bool, error) {
-	n, err := toNode(t)
+func EditLive(t *v1alpha1.Tenant, e Edit) (bool, error) {
+	object, err := toNode(t)
 	if err != nil {
 		return false, err
 	}
-	object := yaml.NewRNode(n)
-	found, err := change(object, false)
+	found, err := e.change(object, false)
 	if err != nil {
 		return false, err
 	}
-	content, err := object.MarshalJSON()
+	content, err := toJSON(object)
 	if err != nil {
 		return false, err
 	}

@@ -28,6 +28,8 @@ type tree struct {
 	changed map[string]bool // files whose known content is not on disk
 	// kustomizations by their text
 	kustomizations map[string][]*yaml.Node
+	// directories and why they are not to be read
+	directories map[string]error
 }
 
 // file is what is known of one, or why nothing is.
@@ -39,7 +41,7 @@ type file struct {
 }
 
 func newTree(dir string) *tree {
-	return &tree{dir: dir, known: map[string]*file{}, changed: map[string]bool{}, kustomizations: map[string][]*yaml.Node{}}
+	return &tree{dir: dir, known: map[string]*file{}, changed: map[string]bool{}, kustomizations: map[string][]*yaml.Node{}, directories: map[string]error{}}
 }
 
 // full is a path as the process would open it, for messages too.
@@ -65,6 +67,9 @@ func (t *tree) read(name string) ([]byte, error) {
 
 // original is a file's content on disk. Links that lead out of the fleet are not followed.
 func (t *tree) original(name string) ([]byte, error) {
+	if err := t.enclosed(path.Dir(name)); err != nil {
+		return nil, err
+	}
 	full := t.full(name)
 	f, err := os.OpenFile(full, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
 	if errors.Is(err, syscall.ELOOP) {
@@ -90,18 +95,55 @@ func (t *tree) original(name string) ([]byte, error) {
 
 // linked is what a link leads to.
 func (t *tree) linked(full string) ([]byte, error) {
-	root, err := filepath.EvalSymlinks(t.dir)
+	target, err := t.within(full)
 	if err != nil {
 		return nil, err
 	}
-	target, err := filepath.EvalSymlinks(full)
-	if err != nil {
-		return nil, notThere(err)
-	}
-	if !strings.HasPrefix(target, root+string(filepath.Separator)) {
-		return nil, &Error{File: full, What: "it is a link that leads out of the fleet"}
-	}
 	return os.ReadFile(target)
+}
+
+// within resolves the links in a path, and refuses one that leads out of the fleet.
+func (t *tree) within(full string) (string, error) {
+	root, err := filepath.Abs(t.dir)
+	if err == nil {
+		root, err = filepath.EvalSymlinks(root)
+	}
+	if err != nil {
+		return "", err
+	}
+	target, err := filepath.Abs(full)
+	if err == nil {
+		target, err = filepath.EvalSymlinks(target)
+	}
+	if err != nil {
+		return "", notThere(err)
+	}
+	if target != root && !strings.HasPrefix(target, root+string(filepath.Separator)) {
+		return "", &Error{File: full, What: "it is a link that leads out of the fleet"}
+	}
+	return target, nil
+}
+
+// enclosed refuses a directory that a link takes out of the fleet. Each is looked at once.
+func (t *tree) enclosed(dir string) error {
+	if dir == "." || dir == "/" || dir == "" {
+		return nil
+	}
+	t.mu.Lock()
+	err, known := t.directories[dir]
+	t.mu.Unlock()
+	if known {
+		return err
+	}
+	if err = t.enclosed(path.Dir(dir)); err == nil {
+		if info, statErr := os.Lstat(t.full(dir)); statErr == nil && info.Mode()&fs.ModeSymlink != 0 {
+			_, err = t.within(t.full(dir))
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.directories[dir] = err
+	return err
 }
 
 // notThere makes a path below a file as absent as any other.
@@ -131,13 +173,20 @@ func (t *tree) set(name string, f *file) {
 	t.known[name], t.changed[name] = f, true
 }
 
+// isFile tells whether there is a file; one that can't be read is there, and says why
+// when it is.
 func (t *tree) isFile(name string) bool {
 	_, err := t.read(name)
-	return err == nil
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// isDir tells whether a directory has anything in it.
-func (t *tree) isDir(name string) bool { return len(t.list(name)) > 0 }
+// isDir tells whether a directory has any file in it, however deep.
+func (t *tree) isDir(name string) bool {
+	return slices.ContainsFunc(t.list(name), func(n string) bool {
+		sub, deeper := strings.CutSuffix(n, "/")
+		return !deeper || t.isDir(path.Join(name, sub))
+	})
+}
 
 // list is the sorted names in a directory; those of directories end in a slash.
 func (t *tree) list(name string) []string {

@@ -21,7 +21,7 @@ import (
 )
 
 // manager owns what these verbs write on Flux's objects.
-const manager = client.FieldOwner("tenantry-cli")
+const manager = client.FieldOwner(v1alpha1.CLIManager)
 
 // Operated is a sync that was told something, and what came of it.
 type Operated struct {
@@ -165,7 +165,7 @@ func request(ctx context.Context, c client.Client, o asker, token string) error 
 		}
 		select {
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return fmt.Errorf("%s %s: not done yet", o.GetObjectKind().GroupVersionKind().Kind, o.GetName())
 		case <-time.After(250 * time.Millisecond):
 		}
 	}

@@ -23,6 +23,17 @@ import (
 // read is what one cluster says to a query.
 func read(ctx context.Context, c client.Client, q Query) ([]Row, error) {
 	var all []Row
+	if q.Namespace != "" && slices.Contains(q.Kinds, Tenant) {
+		ns := &corev1.Namespace{}
+		if err := c.Get(ctx, client.ObjectKey{Name: q.Namespace}, ns); err != nil {
+			return nil, err
+		}
+		if t := ns.Labels[v1alpha1.TenantLabel]; t == "" || q.Tenant != "" && q.Tenant != t {
+			return nil, nil
+		} else {
+			q.Tenant = t
+		}
+	}
 	if slices.Contains(q.Kinds, Tenant) {
 		rows, err := tenants(ctx, c, q)
 		if err != nil {

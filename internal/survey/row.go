@@ -71,5 +71,12 @@ var compared = []struct {
 	{"revision", func(r Row) string { return r.Revision }},
 	{"namespaces", func(r Row) string { return strings.Join(r.Namespaces, ",") }},
 	{"owners", func(r Row) string { return r.Owners }},
+	{"synced", func(r Row) string { return r.Synced }},
 	{"state", func(r Row) string { return r.State }},
+	{"url", func(r Row) string {
+		if r.Kind != Source {
+			return ""
+		}
+		return r.From
+	}},
 }

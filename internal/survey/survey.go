@@ -40,12 +40,18 @@ func Do[T any](ctx context.Context, clusters []Cluster, timeout time.Duration, d
 	return results, errs
 }
 
+// grace is for what has to tell how far it came.
+const grace = 250 * time.Millisecond
+
 func one[T any](ctx context.Context, c Cluster, timeout time.Duration, do func(context.Context, client.WithWatch) (T, error)) (result T, err error) {
 	if c.Err != nil {
 		return result, c.Err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %s", timeout))
 	defer cancel()
+	// What has an answer when its time is over may still give it.
+	patience, give := context.WithTimeoutCause(context.WithoutCancel(ctx), timeout+grace, context.DeadlineExceeded)
+	defer give()
 	type answer struct {
 		result T
 		err    error
@@ -68,7 +74,7 @@ func one[T any](ctx context.Context, c Cluster, timeout time.Duration, do func(c
 			return a.result, context.Cause(ctx)
 		}
 		return a.result, a.err
-	case <-ctx.Done():
+	case <-patience.Done():
 		return result, context.Cause(ctx)
 	}
 }
@@ -172,8 +178,16 @@ func absent(rows []Row, clusters []string, q Query) []Row {
 	return all
 }
 
-// compare sorts rows so that one thing stands together, and marks what differs.
+// compare sorts rows so that one thing stands together, and marks what differs: what is
+// other, and what is not on every cluster that has the tenant.
 func compare(rows []Row, clusters []string) []Row {
+	has := map[string]map[string]bool{} // clusters by tenant
+	for _, r := range rows {
+		if has[r.Tenant] == nil {
+			has[r.Tenant] = map[string]bool{}
+		}
+		has[r.Tenant][r.Cluster] = has[r.Tenant][r.Cluster] || r.Ready != Absent
+	}
 	slices.SortStableFunc(rows, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(a.key(), b.key()), cmp.Compare(slices.Index(clusters, a.Cluster), slices.Index(clusters, b.Cluster)))
 	})
@@ -186,10 +200,15 @@ func compare(rows []Row, clusters []string) []Row {
 			}
 		}
 		start = end
-		if len(same) < 2 {
+		if len(same) == 0 {
 			continue
 		}
 		differs := differences(same)
+		for _, c := range clusters {
+			if has[same[0].Tenant][c] && !slices.ContainsFunc(same, func(r *Row) bool { return r.Cluster == c }) {
+				differs = append(differs, "not on "+c)
+			}
+		}
 		for _, r := range same {
 			r.Differs = append(r.Differs, differs...)
 		}
