@@ -216,10 +216,13 @@ func isYAML(name string) bool {
 	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }
 
-// file is the objects of a file. What can't hold any is not parsed.
+// large is from when on a file is parsed only for cause: walls are half a megabyte.
+const large = 64 << 10
+
+// file is the objects of a file. A large one that can't hold any is not parsed.
 func (c *collector) file(name string) ([]document, error) {
 	content, err := c.tree.read(name)
-	if err != nil || !c.wanted.Match(content) {
+	if err != nil || len(content) > large && !c.wanted.Match(content) {
 		return nil, err
 	}
 	documents, err := c.tree.documents(name)
