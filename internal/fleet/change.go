@@ -22,8 +22,8 @@ var ErrBusy = errors.New("another tenantry is changing this fleet at the moment;
 
 // Open reads a fleet in order to change it. Nobody else does, until Close.
 func Open(dir string) (*Fleet, error) {
-	if !exists(filepath.Join(dir, FileName)) && !exists(filepath.Join(dir, clustersDir)) {
-		return nil, fmt.Errorf("%s is no fleet: it has neither %s nor %s/; name one with --fleet, or make one with `tenantry init`", dir, FileName, clustersDir)
+	if !isFleet(dir) {
+		return nil, fmt.Errorf("%s is no fleet: it has neither %s nor %s/ and %s/; name one with --fleet, or make one with `tenantry init`", dir, FileName, clustersDir, tenantsDir)
 	}
 	lock, err := lockDir(dir)
 	if err != nil {

@@ -19,7 +19,6 @@ func platformSyncOf(content []byte) (s platformSync, ours bool, err error) {
 		Metadata struct{ Name string }
 		Spec     struct {
 			Path      string
-			Suspend   bool
 			SourceRef struct{ Kind, Name string }
 		}
 	}
@@ -28,5 +27,5 @@ func platformSyncOf(content []byte) (s platformSync, ours bool, err error) {
 	}
 	dir := path.Clean(strings.TrimPrefix(k.Spec.Path, "./"))
 	ours = k.Spec.SourceRef.Kind == "GitRepository" && k.Spec.SourceRef.Name == fluxSystem && !strings.HasPrefix(dir, "..")
-	return platformSync{name: k.Metadata.Name, path: dir, suspended: k.Spec.Suspend}, ours, nil
+	return platformSync{name: k.Metadata.Name, path: dir}, ours, nil
 }

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// linked is what a link leads to.
+func (t *tree) linked(full string) ([]byte, error) {
+	target, err := t.within(full)
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(target)
+}
+
+// within resolves the links in a path, and refuses one that leads out of the fleet.
+func (t *tree) within(full string) (string, error) {
+	root, err := filepath.Abs(t.dir)
+	if err == nil {
+		root, err = filepath.EvalSymlinks(root)
+	}
+	if err != nil {
+		return "", err
+	}
+	target, err := filepath.Abs(full)
+	if err == nil {
+		target, err = filepath.EvalSymlinks(target)
+	}
+	if err != nil {
+		return "", notThere(err)
+	}
+	if target != root && !strings.HasPrefix(target, root+string(filepath.Separator)) {
+		return "", &Error{File: full, What: "it is a link that leads out of the fleet"}
+	}
+	return target, nil
+}
+
+// enclosed refuses a directory that a link takes out of the fleet. Each is looked at once.
+func (t *tree) enclosed(dir string) error {
+	if dir == "." || dir == "/" || dir == "" {
+		return nil
+	}
+	t.mu.Lock()
+	err, known := t.directories[dir]
+	t.mu.Unlock()
+	if known {
+		return err
+	}
+	if err = t.enclosed(path.Dir(dir)); err == nil {
+		if info, statErr := os.Lstat(t.full(dir)); statErr == nil && info.Mode()&fs.ModeSymlink != 0 {
+			_, err = t.within(t.full(dir))
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.directories[dir] = err
+	return err
+}
