@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -254,9 +255,11 @@ func (o *importOptions) onboard(f *fleet.Fleet, t migrate.Tenant) error {
 		if !slices.Contains(on.Overlays, overlay) {
 			on.Overlays = append(on.Overlays, overlay)
 		}
-		if syncs := t.Syncs[env]; len(syncs) > 0 {
-			on.SyncsIn[overlay] = syncs
+		syncs := t.Syncs[env]
+		if there, ok := on.SyncsIn[overlay]; ok && !apiequality.Semantic.DeepEqual(there, syncs) {
+			return fmt.Errorf("tenant %s: several of its environments are %s here, and their syncs differ: give each a place of its own with --map", t.Tenant.Name, overlay)
 		}
+		on.SyncsIn[overlay] = syncs
 	}
 	return f.CreateTenant(on)
 }
