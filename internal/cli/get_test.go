@@ -114,7 +114,7 @@ func TestGetOverClusters(t *testing.T) {
 		"suspend nobody":          {[]string{"suspend", "nobody"}, 1, []string{"here   it has no tenant nobody"}},
 		"suspend no sync":         {[]string{"suspend", "seen/nothing"}, 1, []string{"tenant seen has no sync nothing there"}},
 		"suspend half a name":     {[]string{"suspend", "seen/"}, 2, []string{"want TENANT or TENANT/SYNC"}},
-		"reconcile without Flux":  {[]string{"reconcile", "seen", "--cluster-timeout", "1s"}, 1, []string{"seen/apps: Flux has not done it yet"}},
+		"reconcile without Flux":  {[]string{"reconcile", "seen", "--cluster-timeout", "1s"}, 1, []string{"seen/apps: not done yet: Flux goes on"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, stderr := run(t, "", append(tc.args, "--kubeconfig", kubeconfig)...)

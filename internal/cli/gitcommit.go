@@ -32,6 +32,11 @@ func openGit(ctx context.Context, dir string, changes []fleet.FileChange, push b
 	for _, err := os.Stat(r.dir); err != nil && r.dir != filepath.Dir(r.dir); _, err = os.Stat(r.dir) {
 		r.dir = filepath.Dir(r.dir) // one that a change is about to make
 	}
+	real, err := filepath.EvalSymlinks(r.dir) // Git knows files by where they are
+	if err != nil {
+		return nil, err
+	}
+	full, r.dir = filepath.Join(real, strings.TrimPrefix(full, r.dir)), real
 	if _, err := r.git(ctx, "rev-parse", "--is-inside-work-tree"); err != nil {
 		return nil, fmt.Errorf("--commit: %s is in no Git repository: %w; nothing was written", dir, err)
 	}
@@ -52,7 +57,12 @@ func openGit(ctx context.Context, dir string, changes []fleet.FileChange, push b
 	if len(changes) == 0 {
 		return r, nil
 	}
-	if ignored, err := r.git(ctx, append([]string{"check-ignore", "--"}, r.names...)...); err == nil {
+	ignored, err := r.git(ctx, append([]string{"check-ignore", "--"}, r.names...)...)
+	var exit *exec.ExitError
+	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) { // 1: none is
+		return nil, fmt.Errorf("--commit: %w; nothing was written", err)
+	}
+	if err == nil {
 		return nil, fmt.Errorf("--commit: Git ignores what would be written: %s; nothing was written", strings.ReplaceAll(ignored, "\n", ", "))
 	}
 	dirty, err := r.git(ctx, append([]string{"status", "--porcelain", "--"}, r.names...)...)
@@ -68,10 +78,10 @@ func openGit(ctx context.Context, dir string, changes []fleet.FileChange, push b
 // commit commits the files of the change, whatever else is staged, and pushes.
 func (r *gitRepository) commit(ctx context.Context, s Streams, message string) error {
 	if _, err := r.git(ctx, append([]string{"add", "--all", "--"}, r.names...)...); err != nil {
-		return fmt.Errorf("the files are written and not committed: %w", err)
+		return fmt.Errorf("the files are written and not committed: %w; commit them yourself", err)
 	}
 	if _, err := r.git(ctx, append([]string{"commit", "--quiet", "--message", message, "--only", "--"}, r.names...)...); err != nil {
-		return fmt.Errorf("the files are written and not committed: %w", err)
+		return fmt.Errorf("the files are written and not committed: %w; when that is mended, commit them with `git commit`", err)
 	}
 	id, err := r.git(ctx, "rev-parse", "--short", "HEAD")
 	if err != nil {
@@ -95,14 +105,17 @@ func (r *gitRepository) pushNow(ctx context.Context, s Streams) error {
 }
 
 func (r *gitRepository) git(ctx context.Context, args ...string) (string, error) {
-	out, err := exec.CommandContext(ctx, "git", append([]string{"-C", r.dir}, args...)...).CombinedOutput()
-	text := strings.TrimSpace(string(out))
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", r.dir}, args...)...)
+	var out, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &stderr
+	err := cmd.Run()
+	said := strings.Join(strings.Fields(stderr.String()), " ")
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && text != "" {
-		return "", fmt.Errorf("git %s: %s", args[0], strings.ReplaceAll(text, "\n", " "))
+	if errors.As(err, &exit) && said != "" {
+		return "", fmt.Errorf("git %s: %s", args[0], said)
 	}
 	if err != nil {
 		return "", fmt.Errorf("git %s: %w", args[0], err)
 	}
-	return text, nil
+	return strings.TrimSpace(out.String()), nil
 }

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -71,8 +72,14 @@ func listFleetTenants(s Streams, dir string, out tenantOutput) error {
 	return table.flush()
 }
 
+// environmentsOf are the names of a tenant's overlays, or their paths where names repeat.
 func environmentsOf(t *fleet.Tenant) []string {
-	return texts(t.Places, func(p fleet.Place) string { return p.Overlay })
+	return texts(t.Places, func(p fleet.Place) string {
+		if slices.ContainsFunc(t.Places, func(o fleet.Place) bool { return o.Overlay == p.Overlay && o.Path != p.Path }) {
+			return p.Path
+		}
+		return p.Overlay
+	})
 }
 
 func clustersOf(t *fleet.Tenant) []string {

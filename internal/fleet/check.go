@@ -4,6 +4,7 @@ package fleet
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -43,7 +44,7 @@ func (f *Fleet) Review(validate Validate) error {
 }
 
 // reviewOverlays refuses an overlay that has a tenant twice, as kustomize would, and a
-// change that takes tenants from an overlay and is not meant to.
+// change that moves tenants which it is not about.
 func (f *Fleet) reviewOverlays() error {
 	for _, o := range f.Overlays {
 		seen := map[string]bool{}
@@ -55,10 +56,15 @@ func (f *Fleet) reviewOverlays() error {
 		}
 	}
 	after := f.population()
-	for dir, names := range f.before {
-		for name := range names {
-			if !f.leaving && !after[dir][name] {
-				return &Error{File: f.tree.full(dir), What: fmt.Sprintf("tenant %s would be gone from it, and from its clusters: take it out with `tenantry tenant delete`, or mend the overlay first", name)}
+	for _, dir := range slices.Sorted(maps.Keys(f.before)) {
+		for _, name := range slices.Sorted(maps.Keys(f.before[dir])) {
+			if !f.leavingAll && !f.leaving[name] && !after[dir][name] {
+				return &Error{File: f.tree.full(dir), What: fmt.Sprintf("tenant %s would be gone from it too, and from its clusters: give each tenant a directory of its own in base first", name)}
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(after[dir])) {
+			if !f.arriving[name] && !f.before[dir][name] {
+				return &Error{File: f.tree.full(dir), What: fmt.Sprintf("tenant %s would come into it too: give each tenant a directory of its own in base first", name)}
 			}
 		}
 	}

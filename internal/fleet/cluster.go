@@ -66,7 +66,7 @@ func (f *Fleet) DeleteCluster(name string) error {
 	case len(f.Clusters) == 1:
 		return fmt.Errorf("cluster %s is the fleet's only one: a fleet has at least one", name)
 	}
-	f.leaving = true
+	f.leavingAll = true
 	remove := []string{c.Path}
 	own := path.Join(tenantsDir, name)
 	if f.group(name) == nil && slices.Contains(c.Overlays, own) {
@@ -98,11 +98,39 @@ func (f *Fleet) DeleteCluster(name string) error {
 			}
 		}
 		if cluster := field(k, "local", "cluster"); f.Config.Local.Cluster == name {
-			*cluster = *yaml.NewStringRNode(f.Clusters[slices.IndexFunc(f.Clusters, func(c Cluster) bool { return c.Name != name })].Name).YNode()
+			cluster.Value = f.Clusters[slices.IndexFunc(f.Clusters, func(c Cluster) bool { return c.Name != name })].Name
 		}
 		return nil
 	})
 }
+
+// disown takes away overlays of single clusters that hold nothing of their own any more.
+func (f *Fleet) disown() error {
+	for _, c := range f.Clusters {
+		own, patch := path.Join(tenantsDir, c.Name), path.Join(c.Path, tenantsPatch)
+		file := f.tree.kustomizationIn(own)
+		if file == "" || f.group(c.Name) != nil || !f.tree.isFile(patch) || !slices.Equal(f.tree.files(own), []string{file}) {
+			continue
+		}
+		documents, err := f.tree.documents(file)
+		if err != nil {
+			return err
+		}
+		if len(documents) != 1 || len(items(documents[0], "resources")) != 1 || !f.buildsOnAnother(own) || len(items(documents[0], "patches")) > 0 {
+			continue
+		}
+		f.tree.remove(file)
+		f.tree.remove(patch)
+		delete(f.before, own) // the cluster has its group's again, with the same tenants
+		if _, err := f.tree.unregister(c.Path, patch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tenantsPatch is the file by which a cluster has an overlay of its own.
+const tenantsPatch = "tenants-patch.yaml"
 
 // overlayOf is the overlay from which a cluster gets tenants of its own. One that gets
 // its group's alone is given one that builds on it.
@@ -127,9 +155,9 @@ func (f *Fleet) overlayOf(name string) (string, error) {
 	data := struct{ Name, From, Sync string }{name, path.Base(c.syncs[sync].path), c.syncs[sync].name}
 	if err := errors.Join(
 		f.tree.scaffoldedFile("overlay/kustomization.yaml", path.Join(own, "kustomization.yaml"), data),
-		f.tree.scaffoldedFile("overlay/tenants-patch.yaml", path.Join(c.Path, "tenants-patch.yaml"), data),
+		f.tree.scaffoldedFile("overlay/tenants-patch.yaml", path.Join(c.Path, tenantsPatch), data),
 	); err != nil {
 		return "", err
 	}
-	return own, f.tree.register(c.Path, "", "tenants-patch.yaml")
+	return own, f.tree.register(c.Path, "", tenantsPatch)
 }

@@ -40,9 +40,11 @@ type Fleet struct {
 	lock *os.File
 	// before are the tenants of each overlay, by path, when it was read.
 	before map[string]map[string]bool
-	// leaving is set by what takes tenants from clusters on purpose.
-	leaving bool
-	wishes  []wish
+	// arriving and leaving are tenants that a change puts into overlays or takes out of
+	// them on purpose; everybody leaves when leavingAll is set.
+	arriving, leaving map[string]bool
+	leavingAll        bool
+	wishes            []wish
 }
 
 // Cluster is a directory under clusters/.
@@ -106,7 +108,7 @@ func Load(dir string) (*Fleet, error) {
 	if !isDirectory(dir) {
 		return nil, fmt.Errorf("fleet %s is not a directory", dir)
 	}
-	f := &Fleet{Dir: dir, tree: newTree(dir)}
+	f := &Fleet{Dir: dir, tree: newTree(dir), arriving: map[string]bool{}, leaving: map[string]bool{}}
 	if err := f.read(); err != nil {
 		return nil, err
 	}

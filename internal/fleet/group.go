@@ -161,7 +161,7 @@ func (f *Fleet) SwitchGroup(name string, part Part, on bool) error {
 	case part == Infrastructure && !on && slices.Contains(g.Parts, Tenants):
 		return fmt.Errorf("group %s has tenants, and its infrastructure is the walls between them: disable tenants first", name)
 	}
-	f.leaving = !on // and what the part brought leaves with it
+	f.leavingAll = !on // and what the part brought leaves with it
 	return f.switchPart(name, part, on)
 }
 
@@ -222,7 +222,7 @@ func (f *Fleet) DeleteGroup(name string) error {
 			return fmt.Errorf("clusters %s get tenants from %s: change that first", strings.Join(o.Clusters, ", "), dir)
 		}
 	}
-	f.leaving = true
+	f.leavingAll = true
 	for _, below := range []string{path.Join(groupsDir, name), dir} {
 		for _, file := range f.tree.files(below) {
 			f.tree.remove(file)

@@ -54,6 +54,7 @@ func (f *Fleet) CreateTenant(o Onboarding) error {
 	if name == "" {
 		return errors.New("the tenant has no name")
 	}
+	f.arriving[name] = true
 	if there := f.Tenant(name); there != nil {
 		return f.place(there, o)
 	}

@@ -17,7 +17,7 @@ func (f *Fleet) DeleteTenant(name string, overlays ...string) error {
 	if t == nil {
 		return f.NoTenant(name)
 	}
-	f.leaving = true
+	f.leaving[name] = true
 	for _, p := range t.Places {
 		if len(overlays) > 0 && !slices.Contains(overlays, p.Path) {
 			continue
@@ -37,7 +37,7 @@ func (f *Fleet) DeleteTenant(name string, overlays ...string) error {
 		}
 	}
 	if len(overlays) > 0 {
-		return nil
+		return f.disown()
 	}
 	for _, d := range t.declared {
 		if err := f.dropDeclared(t, d); err != nil {
@@ -47,7 +47,7 @@ func (f *Fleet) DeleteTenant(name string, overlays ...string) error {
 	if !f.tree.isDir(baseDir) {
 		f.tree.write(path.Join(baseDir, ".gitkeep"), nil) // Git keeps no directory that is empty
 	}
-	return nil
+	return f.disown()
 }
 
 // dropPatch removes a file with patches of this tenant alone, wherever it is named.

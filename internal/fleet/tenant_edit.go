@@ -40,13 +40,21 @@ func (f *Fleet) EditTenant(name string, e Edit) (found bool, err error) {
 			return err
 		}
 		for i, d := range documents {
-			if text(d, "kind") != "Tenant" || text(d, "metadata", "name") != name {
+			if !slices.ContainsFunc(flattened([]*yaml.Node{d}), isTenant(name)) {
 				continue
 			}
-			if err := f.tree.edit(file, i, func(object *yaml.Node) error {
-				ok, err := e.change(object, patch)
-				found = found || ok
-				return err
+			if err := f.tree.edit(file, i, func(root *yaml.Node) error {
+				for _, object := range flattened([]*yaml.Node{root}) {
+					if !isTenant(name)(object) {
+						continue
+					}
+					ok, err := e.change(object, patch)
+					if err != nil {
+						return err
+					}
+					found = found || ok
+				}
+				return nil
 			}); err != nil {
 				return err
 			}
@@ -60,6 +68,9 @@ func (f *Fleet) EditTenant(name string, e Edit) (found bool, err error) {
 	}
 	for _, p := range t.Places {
 		for _, patch := range p.document.patches {
+			if patch.targeted && patch.exact != name {
+				continue // it is for others too
+			}
 			if err := apply(patch.file, true); err != nil {
 				return false, err
 			}
@@ -67,6 +78,10 @@ func (f *Fleet) EditTenant(name string, e Edit) (found bool, err error) {
 	}
 	f.wishes = append(f.wishes, wish{name, e.holds})
 	return found, nil
+}
+
+func isTenant(name string) func(*yaml.Node) bool {
+	return func(n *yaml.Node) bool { return text(n, "kind") == "Tenant" && text(n, "metadata", "name") == name }
 }
 
 // wish is how a tenant is to be everywhere after a change.
@@ -92,9 +107,7 @@ func (f *Fleet) fulfilled(w wish) error {
 		}
 		at := &Error{File: f.tree.full(p.Path), What: fmt.Sprintf("a patch of tenant %s has the last word there: change that first", w.tenant)}
 		for _, patch := range p.document.patches {
-			if patch.node.Kind == yaml.SequenceNode || f.tree.kustomizationIn(patch.dir) == patch.file {
-				at.File, at.Line = f.tree.full(patch.file), patch.line
-			}
+			at.File, at.Line = f.tree.full(patch.file), patch.line
 		}
 		return at
 	}
@@ -126,7 +139,8 @@ func AddOwner(o v1alpha1.Owner) Edit {
 		},
 		holds: func(t *v1alpha1.Tenant) bool {
 			return slices.ContainsFunc(t.Spec.Owners, func(have v1alpha1.Owner) bool {
-				return have.Kind == o.Kind && have.Name == o.Name && have.Namespace == o.Namespace && roleOf(have) == roleOf(o)
+				return have.Kind == o.Kind && have.Name == o.Name && have.Namespace == o.Namespace && roleOf(have) == roleOf(o) &&
+					slices.Equal(slices.Sorted(slices.Values(have.ClusterRoles)), slices.Sorted(slices.Values(o.ClusterRoles)))
 			})
 		},
 	}

@@ -165,7 +165,7 @@ func request(ctx context.Context, c client.Client, o asker, token string) error 
 		}
 		select {
 		case <-ctx.Done():
-			return errors.New("Flux has not done it yet; it goes on by itself")
+			return errors.New("not done yet: Flux goes on by itself")
 		case <-time.After(250 * time.Millisecond):
 		}
 	}

@@ -25,14 +25,14 @@ func read(ctx context.Context, c client.Client, q Query) ([]Row, error) {
 	var all []Row
 	if q.Namespace != "" && slices.Contains(q.Kinds, Tenant) {
 		ns := &corev1.Namespace{}
-		if err := c.Get(ctx, client.ObjectKey{Name: q.Namespace}, ns); err != nil {
+		if err := client.IgnoreNotFound(c.Get(ctx, client.ObjectKey{Name: q.Namespace}, ns)); err != nil {
 			return nil, err
 		}
-		if t := ns.Labels[v1alpha1.TenantLabel]; t == "" || q.Tenant != "" && q.Tenant != t {
+		t := ns.Labels[v1alpha1.TenantLabel]
+		if t == "" || q.Tenant != "" && q.Tenant != t {
 			return nil, nil
-		} else {
-			q.Tenant = t
 		}
+		q.Tenant = t
 	}
 	if slices.Contains(q.Kinds, Tenant) {
 		rows, err := tenants(ctx, c, q)
@@ -105,7 +105,7 @@ func namespaces(ctx context.Context, c client.Client, q Query) (map[string]strin
 		err = c.List(ctx, list, client.HasLabels{v1alpha1.TenantLabel})
 	} else {
 		list.Items = make([]corev1.Namespace, 1)
-		err = c.Get(ctx, client.ObjectKey{Name: q.Namespace}, &list.Items[0])
+		err = client.IgnoreNotFound(c.Get(ctx, client.ObjectKey{Name: q.Namespace}, &list.Items[0]))
 	}
 	if err != nil {
 		return nil, nil, err
