@@ -54,7 +54,7 @@ verify: ## See that what is generated is up to date
 	if [ "$$before" != "$$after" ]; then git --no-pager diff --stat; echo "generated files were out of date: commit what make generate wrote"; exit 1; fi
 
 fuzz: ## Fuzz whatever parses, FUZZTIME (30s) each
-	@grep -rl --include=fuzz_test.go '^func Fuzz' internal | while read f; do \
+	@grep -rl --include='*fuzz_test.go' '^func Fuzz' internal | while read f; do \
 		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z]*\).*/\1/p' $$f); do \
 			echo "== $$(dirname $$f) $$target"; \
 			go test -vet=off -short -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) ./$$(dirname $$f) || exit 1; \
