@@ -61,8 +61,8 @@ func edited(file string, before []byte, document int, change func(*yaml.Node) er
 	if err != nil || is == was {
 		return before, err
 	}
-	whole := strings.TrimSuffix(string(before), "\n") + "\n"
-	after, err := udiff.Apply(was, merged(udiff.Lines(was, is), udiff.Lines(was, whole)))
+	restore := restoring(was, strings.TrimSuffix(string(before), "\n")+"\n")
+	after, err := udiff.Apply(was, merged(restore.fitted(udiff.Lines(was, is)), restore.edits))
 	if err == nil && means(after, documents) {
 		return []byte(after), nil
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/tenantry/tenantry/api/v1alpha1"
 )
 
 func TestAnEditTouchesNothingElse(t *testing.T) {
@@ -24,6 +26,9 @@ func TestAnEditTouchesNothingElse(t *testing.T) {
 		"no list":                    {"# head\na:   1\n", "# head\na:   1\nresources:\n  - ../base/coal\n"},
 		"there already":              {"resources:   [ ../base/coal ]\n", "resources:   [ ../base/coal ]\n"},
 		"windows line ends":          {"a: 1\r\nresources:\r\n- b\r\n- a\r\n", "a: 1\r\nresources:\r\n- b\r\n- a\r\n- ../base/coal\r\n"},
+		"set in by four":             {"resources:\n    - b\n    - a   # x\n\n    # last\n    - z\npatches:\n    - path:   p\n", "resources:\n    - b\n    - a   # x\n\n    # last\n    - z\n    - ../base/coal\npatches:\n    - path:   p\n"},
+		"wide dashes":                {"resources:\n  -   b\n  -   a\n", "resources:\n  -   b\n  -   a\n  - ../base/coal\n"},
+		"lists of two styles":        {"resources:\n- b\n- a\n\npatches:\n  - path: p\n\n  - path: q\n", "resources:\n- b\n- a\n- ../base/coal\n\npatches:\n  - path: p\n\n  - path: q\n"},
 		"no end of line":             {"resources:\n- b\n- a", "resources:\n- b\n- a\n- ../base/coal\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -146,4 +151,32 @@ func contents(t *testing.T, dir string) map[string]string {
 		t.Fatal(err)
 	}
 	return all
+}
+
+func TestAnEntryIsAddedInTheFormOfItsFile(t *testing.T) {
+	t.Parallel()
+	const before = "spec:\n\n    owners:\n        # people\n        - kind:  User\n          name:  \"olivia\"   # lead\n\n        - {kind: Group,  name: g}\n    quota: {pods:  \"5\"}\n# end\n"
+	for name, tc := range map[string]struct {
+		edit         Edit
+		removed, add string
+	}{
+		"added":          {AddOwner(v1alpha1.Owner{Kind: "User", Name: "bob", Role: "view"}), "", "        - kind: User\n          name: bob\n          role: view\n"},
+		"another role":   {AddOwner(v1alpha1.Owner{Kind: "User", Name: "olivia", Role: "edit"}), "", "          role: edit\n"},
+		"removed":        {RemoveOwner(v1alpha1.Owner{Kind: "Group", Name: "g"}), "        - {kind: Group,  name: g}\n", ""},
+		"a first of its": {AddNamespace("web"), "", "    namespaces:\n        declared:\n          - web\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := edited("x.yaml", []byte(before), 0, func(n *yaml.Node) error {
+				_, err := tc.edit.change(n, false)
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rest := strings.Replace(string(got), tc.add, "", 1); rest != strings.Replace(before, tc.removed, "", 1) || !strings.Contains(string(got), tc.add) {
+				t.Errorf("it became\n%s", got)
+			}
+		})
+	}
 }
