@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/tenantry/tenantry/internal/fleet"
@@ -81,7 +82,7 @@ func (o *acrossFlags) clusters() ([]survey.Cluster, error) {
 	}
 	var all []survey.Cluster
 	for _, name := range names {
-		all = append(all, o.cluster(rules, name, named[name]))
+		all = append(all, o.cluster(name, named[name]))
 	}
 	return all, nil
 }
@@ -101,20 +102,16 @@ func (o *acrossFlags) clustersOf(tenant string) ([]survey.Cluster, error) {
 }
 
 // cluster is one to be asked; that it can't be is told with the others' answers.
-func (o *acrossFlags) cluster(rules *clientcmd.ClientConfigLoadingRules, name, context string) survey.Cluster {
+func (o *acrossFlags) cluster(name, context string) survey.Cluster {
 	c := survey.Cluster{Name: name}
 	if context == "" {
 		c.Err = fmt.Errorf("%s names no context for it, under contexts", fleet.FileName)
 		return c
 	}
-	overrides := &clientcmd.ConfigOverrides{CurrentContext: context}
-	if o.kube.Impersonate != nil {
-		overrides.AuthInfo.Impersonate = *o.kube.Impersonate
-	}
-	if o.kube.ImpersonateGroup != nil {
-		overrides.AuthInfo.ImpersonateGroups = *o.kube.ImpersonateGroup
-	}
-	c.Config, c.Err = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	f := genericclioptions.NewConfigFlags(false)
+	f.KubeConfig, f.Context, f.Timeout = o.kube.KubeConfig, &context, o.kube.Timeout
+	f.Impersonate, f.ImpersonateUID, f.ImpersonateGroup, f.ImpersonateUserExtra = o.kube.Impersonate, o.kube.ImpersonateUID, o.kube.ImpersonateGroup, o.kube.ImpersonateUserExtra
+	c.Config, c.Err = f.ToRESTConfig()
 	if c.Err != nil {
 		c.Err = fmt.Errorf("context %s: %w", context, c.Err)
 	}

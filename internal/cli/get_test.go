@@ -176,6 +176,9 @@ func TestGetOverClusters(t *testing.T) {
 			}
 			return nil
 		})
+		if code, out, _ := run(t, "", "get", "tenants", "--as", "reader", "--contexts", "here", "--kubeconfig", kubeconfig); code != 1 || !strings.Contains(out, "forbidden") {
+			t.Errorf("all tenants of a context: exit code %d: %s", code, out)
+		}
 		if code, out, _ := run(t, "", "get", "tenants", "--as", "reader", "--kubeconfig", kubeconfig); code != 1 || !strings.Contains(out, "forbidden") {
 			t.Errorf("all tenants: exit code %d: %s", code, out)
 		}
