@@ -41,6 +41,7 @@ func converge(ctx context.Context, s Streams, o upOptions, cfg *rest.Config, dea
 	cluster := state().Cluster
 	deadline := time.After(o.timeout)
 	changed := start
+	retried := false
 	var last local.Picture
 	for {
 		picture, err := local.Look(ctx, c, cluster)
@@ -54,6 +55,12 @@ func converge(ctx context.Context, s Streams, o upOptions, cfg *rest.Config, dea
 			}
 			last = picture
 			view.show(picture)
+			if picture.Settled() && !retried && time.Since(changed) > quiet/3 {
+				retried, changed = true, time.Now() // a failure that lasts fails again
+				if err := picture.Retry(ctx, c); err != nil {
+					view.note(err.Error())
+				}
+			}
 			if picture.Good() || picture.Settled() && time.Since(changed) > quiet {
 				break
 			}
