@@ -5,6 +5,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tenantry/tenantry/api/v1alpha1"
+	"github.com/tenantry/tenantry/internal/fleet"
 )
 
 func newTenant(s Streams) *cobra.Command {
@@ -57,13 +59,7 @@ func completeFleetTenants(o *fleetFlags) cobra.CompletionFunc {
 		if err != nil || len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		var names []string
-		for _, t := range f.Tenants {
-			if strings.HasPrefix(t.Name, prefix) {
-				names = append(names, t.Name)
-			}
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
+		return offered(texts(f.Tenants, func(t fleet.Tenant) string { return t.Name }), prefix)
 	}
 }
 
@@ -78,12 +74,10 @@ func completeTenants(flags kubeFlags) cobra.CompletionFunc {
 		if err := c.List(cmd.Context(), list); err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		var names []string
-		for _, t := range list.Items {
-			if strings.HasPrefix(t.Name, prefix) {
-				names = append(names, t.Name)
-			}
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
+		return offered(texts(list.Items, func(t v1alpha1.Tenant) string { return t.Name }), prefix)
 	}
+}
+
+func offered(names []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	return slices.DeleteFunc(names, func(n string) bool { return !strings.HasPrefix(n, prefix) }), cobra.ShellCompDirectiveNoFileComp
 }
