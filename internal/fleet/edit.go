@@ -143,9 +143,9 @@ func allDocuments(file string, content []byte) ([]*yaml.Node, error) {
 			return all, nil
 		}
 		if err != nil {
-			return nil, yamlError(file, err)
+			return nil, syntaxError(file, content, err)
 		}
-		if len(n.Content) > 0 && n.Content[0].Kind != yaml.ScalarNode {
+		if rootOf(n) != nil {
 			all = append(all, n)
 		}
 	}

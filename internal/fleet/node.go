@@ -9,10 +9,10 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// listIn is a list of an object, made with the mappings that lead to it when make is
+// listIn is a list of an object, made with the mappings that lead to it when create is
 // given, else nil where it is not there. What is there and empty counts as not there;
 // what is something else is a mistake with a place.
-func listIn(object *yaml.Node, makeIt bool, names ...string) (*yaml.Node, error) {
+func listIn(object *yaml.Node, create bool, names ...string) (*yaml.Node, error) {
 	n := object
 	for i, name := range names {
 		kind, want := yaml.MappingNode, "a mapping"
@@ -21,7 +21,7 @@ func listIn(object *yaml.Node, makeIt bool, names ...string) (*yaml.Node, error)
 		}
 		child := field(n, name)
 		switch {
-		case child == nil && !makeIt:
+		case child == nil && !create:
 			return nil, nil
 		case child == nil:
 			child = &yaml.Node{Kind: kind}
@@ -30,7 +30,7 @@ func listIn(object *yaml.Node, makeIt bool, names ...string) (*yaml.Node, error)
 				n.Style = 0
 			}
 		case child.Kind == kind:
-		case empty(child) && !makeIt:
+		case empty(child) && !create:
 			return nil, nil
 		case empty(child):
 			*child = yaml.Node{Kind: kind, HeadComment: child.HeadComment, LineComment: child.LineComment, FootComment: child.FootComment}

@@ -224,19 +224,15 @@ func parse(file string, content []byte) ([]*yaml.Node, error) {
 		}
 		return rootOf(document), nil
 	}
-	var all []*yaml.Node
-	d := yaml.NewDecoder(bytes.NewReader(content))
-	for {
-		document := &yaml.Node{}
-		err := d.Decode(document)
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, syntaxError(file, content, err)
-		}
-		all = append(all, rootOf(document)...)
+	documents, err := allDocuments(file, content)
+	if err != nil {
+		return nil, err
 	}
+	var all []*yaml.Node
+	for _, d := range documents {
+		all = append(all, rootOf(d)...)
+	}
+	return all, nil
 }
 
 // rootOf is what a document holds, if that is an object or a list.
