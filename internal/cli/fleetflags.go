@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/tenantry/tenantry/internal/tree"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tenantry/tenantry/internal/fleet"
@@ -122,7 +124,7 @@ func (o *fleetFlags) write(ctx context.Context, s Streams, f *fleet.Fleet, what 
 		return o.nothing(ctx, s, f.Dir)
 	}
 	if o.dryRun {
-		if _, err := fmt.Fprint(s.Out, fleet.Diff(changes)); err != nil {
+		if _, err := fmt.Fprint(s.Out, tree.Diff(changes)); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintln(s.Err, "Nothing was written (--dry-run).")
@@ -134,7 +136,7 @@ func (o *fleetFlags) write(ctx context.Context, s Streams, f *fleet.Fleet, what 
 			return err
 		}
 	}
-	if err := f.Write(changes); err != nil {
+	if err := f.Save(changes); err != nil {
 		return err
 	}
 	for _, c := range changes {

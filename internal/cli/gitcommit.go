@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/tenantry/tenantry/internal/fleet"
+	"github.com/tenantry/tenantry/internal/tree"
 )
 
 // gitRepository commits with the git of whoever calls: their hooks, their signature,
@@ -23,7 +23,7 @@ type gitRepository struct {
 }
 
 // openGit sees, before anything is written, that a change can be committed.
-func openGit(ctx context.Context, dir string, changes []fleet.FileChange, push bool) (*gitRepository, error) {
+func openGit(ctx context.Context, dir string, changes []tree.FileChange, push bool) (*gitRepository, error) {
 	full, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err

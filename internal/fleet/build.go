@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenantry/tenantry/internal/tree"
+
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -44,16 +46,16 @@ func Objects(paths ...string) ([]Object, error) {
 		if isDirectory(p) {
 			root, name = p, "."
 		}
-		t := newTree(root)
+		t := tree.New(root)
 		files := []string{name}
 		if name == "." {
-			files = t.files(".")
+			files = t.Files(".")
 		}
 		for _, file := range files {
-			if name == "." && (!isYAML(file) || strings.HasPrefix(file, ".") || strings.Contains(file, "/.") || t.inChart(file)) {
+			if name == "." && (!tree.IsYAML(file) || strings.HasPrefix(file, ".") || strings.Contains(file, "/.") || inChart(t, file)) {
 				continue
 			}
-			found, err := t.objects(file)
+			found, err := objects(t, file)
 			if err != nil {
 				return nil, err
 			}
@@ -64,25 +66,25 @@ func Objects(paths ...string) ([]Object, error) {
 }
 
 // inChart tells whether a file is a template of a chart, and so no YAML yet.
-func (t *tree) inChart(file string) bool {
+func inChart(t *tree.Tree, file string) bool {
 	for dir := path.Dir(file); dir != "."; dir = path.Dir(dir) {
-		if path.Base(dir) == "templates" && t.isFile(path.Join(path.Dir(dir), "Chart.yaml")) {
+		if path.Base(dir) == "templates" && t.IsFile(path.Join(path.Dir(dir), "Chart.yaml")) {
 			return true
 		}
 	}
 	return false
 }
 
-func (t *tree) objects(file string) ([]Object, error) {
-	documents, err := t.documents(file)
+func objects(t *tree.Tree, file string) ([]Object, error) {
+	documents, err := t.Documents(file)
 	if err != nil {
 		return nil, err
 	}
 	var all []Object
 	for _, d := range documents {
-		o := Object{File: t.full(file), Line: d.Line, Fields: map[string]any{}}
+		o := Object{File: t.Full(file), Line: d.Line, Fields: map[string]any{}}
 		if err := d.Decode(&o.Fields); err != nil {
-			return nil, yamlError(t.full(file), err)
+			return nil, tree.YAMLError(t.Full(file), err)
 		}
 		all = append(all, o)
 	}
@@ -97,19 +99,19 @@ func Rendered(dir string) ([]Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := newTree(dir)
+	t := tree.New(dir)
 	below := "."
-	if t.isDir(tenantsDir) {
+	if t.IsDir(tenantsDir) {
 		below = tenantsDir
 	}
 	var all []Object
-	for _, n := range t.list(below) {
+	for _, n := range t.List(below) {
 		name, isDir := strings.CutSuffix(n, "/")
 		overlay := path.Join(below, name)
-		if !isDir || name == "base" || t.kustomizationIn(overlay) == "" {
+		if !isDir || name == "base" || t.KustomizationIn(overlay) == "" {
 			continue
 		}
-		found, err := t.render(overlay, written)
+		found, err := render(t, overlay, written)
 		if err != nil {
 			return nil, err
 		}
@@ -118,20 +120,20 @@ func Rendered(dir string) ([]Object, error) {
 	if all != nil {
 		return all, nil
 	}
-	if t.kustomizationIn(".") != "" {
-		return t.render(".", written)
+	if t.KustomizationIn(".") != "" {
+		return render(t, ".", written)
 	}
 	return written, nil
 }
 
-func (t *tree) render(overlay string, written []Object) ([]Object, error) {
-	if err := t.refuseRemote(overlay); err != nil {
+func render(t *tree.Tree, overlay string, written []Object) ([]Object, error) {
+	if err := refuseRemote(t, overlay); err != nil {
 		return nil, err
 	}
 	k := krusty.MakeKustomizer(&krusty.Options{LoadRestrictions: types.LoadRestrictionsRootOnly, PluginConfig: types.DisabledPluginConfig()})
-	resources, err := k.Run(filesys.MakeFsOnDisk(), t.full(overlay))
+	resources, err := k.Run(filesys.MakeFsOnDisk(), t.Full(overlay))
 	if err != nil {
-		return nil, &Error{File: t.full(overlay), What: "kustomize: " + strings.ReplaceAll(err.Error(), "\n", " ")}
+		return nil, &tree.Error{File: t.Full(overlay), What: "kustomize: " + strings.ReplaceAll(err.Error(), "\n", " ")}
 	}
 	var all []Object
 	for _, r := range resources.Resources() {
@@ -139,7 +141,7 @@ func (t *tree) render(overlay string, written []Object) ([]Object, error) {
 		if err != nil {
 			return nil, err
 		}
-		o := Object{File: t.full(overlay), Environment: path.Base(overlay), Fields: fields}
+		o := Object{File: t.Full(overlay), Environment: path.Base(overlay), Fields: fields}
 		if overlay == "." {
 			o.Environment = ""
 		}
@@ -159,28 +161,24 @@ func nameOf(fields map[string]any) any {
 }
 
 // refuseRemote refuses to fetch what a kustomization names elsewhere.
-func (t *tree) refuseRemote(dir string, above ...string) error {
-	file := t.kustomizationIn(dir)
+func refuseRemote(t *tree.Tree, dir string, above ...string) error {
+	file := t.KustomizationIn(dir)
 	if file == "" || slices.Contains(above, dir) {
 		return nil
 	}
-	documents, err := t.documents(file)
+	documents, err := t.Documents(file)
 	if err != nil || len(documents) == 0 {
 		return err
 	}
 	for _, list := range []string{"resources", "bases", "components"} {
-		for _, r := range items(documents[0], list) {
-			if isRemote(r.Value) {
-				return &Error{File: t.full(file), Line: r.Line, What: r.Value + " is elsewhere, and nothing is fetched: bring it into the repository first"}
+		for _, r := range tree.Items(documents[0], list) {
+			if tree.IsRemote(r.Value) {
+				return &tree.Error{File: t.Full(file), Line: r.Line, What: r.Value + " is elsewhere, and nothing is fetched: bring it into the repository first"}
 			}
-			if err := t.refuseRemote(path.Join(dir, r.Value), append(above, dir)...); err != nil {
+			if err := refuseRemote(t, path.Join(dir, r.Value), append(above, dir)...); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-func isRemote(resource string) bool {
-	return strings.Contains(resource, "://") || strings.Contains(resource, "?ref=") || strings.HasPrefix(resource, "git@") || strings.HasPrefix(resource, "github.com/")
 }

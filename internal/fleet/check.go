@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenantry/tenantry/internal/tree"
+
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/tenantry/tenantry/api/v1alpha1"
@@ -50,7 +52,7 @@ func (f *Fleet) reviewOverlays() error {
 		seen := map[string]bool{}
 		for _, d := range o.tenants {
 			if seen[d.name] {
-				return &Error{File: f.tree.full(f.tree.kustomizationIn(o.Path)), What: fmt.Sprintf("tenant %s would be in it twice, here and by way of what it builds on: leave one of them out", d.name)}
+				return &tree.Error{File: f.tree.Full(f.tree.KustomizationIn(o.Path)), What: fmt.Sprintf("tenant %s would be in it twice, here and by way of what it builds on: leave one of them out", d.name)}
 			}
 			seen[d.name] = true
 		}
@@ -59,12 +61,12 @@ func (f *Fleet) reviewOverlays() error {
 	for _, dir := range slices.Sorted(maps.Keys(f.before)) {
 		for _, name := range slices.Sorted(maps.Keys(f.before[dir])) {
 			if !f.leavingAll && !f.leaving[name] && !after[dir][name] {
-				return &Error{File: f.tree.full(dir), What: fmt.Sprintf("tenant %s would be gone from it too, and from its clusters: give each tenant a directory of its own in base first", name)}
+				return &tree.Error{File: f.tree.Full(dir), What: fmt.Sprintf("tenant %s would be gone from it too, and from its clusters: give each tenant a directory of its own in base first", name)}
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(after[dir])) {
 			if !f.arriving[name] && !f.before[dir][name] {
-				return &Error{File: f.tree.full(dir), What: fmt.Sprintf("tenant %s would come into it too: give each tenant a directory of its own in base first", name)}
+				return &tree.Error{File: f.tree.Full(dir), What: fmt.Sprintf("tenant %s would come into it too: give each tenant a directory of its own in base first", name)}
 			}
 		}
 	}
@@ -75,12 +77,12 @@ func (f *Fleet) reviewOverlays() error {
 // was not in before.
 func (f *Fleet) touched(t *Tenant) bool {
 	for _, d := range t.declared {
-		if f.tree.changed[d.file] {
+		if f.tree.Changed(d.file) {
 			return true
 		}
 	}
 	for _, p := range t.Places {
-		if !f.before[p.Path][t.Name] || slices.ContainsFunc(p.document.patches, func(p patch) bool { return f.tree.changed[p.file] }) {
+		if !f.before[p.Path][t.Name] || slices.ContainsFunc(p.document.patches, func(p patch) bool { return f.tree.Changed(p.file) }) {
 			return true
 		}
 	}
@@ -121,7 +123,7 @@ func (f *Fleet) reviewDocument(d document, validate Validate) error {
 		if d.overlay != "" {
 			where = " in " + d.overlay
 		}
-		return &Error{File: f.tree.full(d.file), Line: d.node.Line, What: fmt.Sprintf("tenant %s%s: %v", d.name, where, err)}
+		return &tree.Error{File: f.tree.Full(d.file), Line: d.node.Line, What: fmt.Sprintf("tenant %s%s: %v", d.name, where, err)}
 	}
 	return nil
 }
@@ -129,8 +131,8 @@ func (f *Fleet) reviewDocument(d document, validate Validate) error {
 // reviewPair refuses two tenants of one overlay that can't stand together. Reading
 // their lists is cheap, and only where they meet are patches merged.
 func (f *Fleet) reviewPair(a, b document) error {
-	at := &Error{File: f.tree.full(a.file), Line: a.node.Line}
-	there := fmt.Sprintf("%s:%d", f.tree.full(b.file), b.node.Line)
+	at := &tree.Error{File: f.tree.Full(a.file), Line: a.node.Line}
+	there := fmt.Sprintf("%s:%d", f.tree.Full(b.file), b.node.Line)
 	switch {
 	case a.node == b.node:
 		return nil
@@ -182,10 +184,10 @@ func (f *Fleet) mayMeet(a, b document) bool {
 	taken := map[string]bool{a.name: true}
 	var domains []string
 	for _, n := range nodesOf(a) {
-		for _, item := range items(n, "spec", "namespaces", "declared") {
+		for _, item := range tree.Items(n, "spec", "namespaces", "declared") {
 			taken[item.Value] = true
 		}
-		for _, item := range items(n, "spec", "domains") {
+		for _, item := range tree.Items(n, "spec", "domains") {
 			domains = append(domains, item.Value)
 		}
 	}
@@ -193,12 +195,12 @@ func (f *Fleet) mayMeet(a, b document) bool {
 		return true
 	}
 	for _, n := range nodesOf(b) {
-		for _, item := range items(n, "spec", "namespaces", "declared") {
+		for _, item := range tree.Items(n, "spec", "namespaces", "declared") {
 			if taken[item.Value] {
 				return true
 			}
 		}
-		for _, item := range items(n, "spec", "domains") {
+		for _, item := range tree.Items(n, "spec", "domains") {
 			if slices.ContainsFunc(domains, func(d string) bool { return overlap(d, item.Value) }) {
 				return true
 			}

@@ -8,6 +8,8 @@ import (
 	"path"
 	"slices"
 
+	"github.com/tenantry/tenantry/internal/tree"
+
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
@@ -54,7 +56,7 @@ func (f *Fleet) writeCluster(name, group, url, branch string) error {
 	if err := checkName("cluster", name); err != nil {
 		return err
 	}
-	return f.tree.scaffolded("cluster", path.Join(clustersDir, name), struct{ Name, Group, URL, Branch string }{name, group, url, branch})
+	return scaffolded(f.tree, "cluster", path.Join(clustersDir, name), struct{ Name, Group, URL, Branch string }{name, group, url, branch})
 }
 
 // DeleteCluster removes a cluster's directory and the overlay that is its own.
@@ -83,21 +85,21 @@ func (f *Fleet) DeleteCluster(name string) error {
 		}
 	}
 	for _, dir := range remove {
-		for _, file := range f.tree.files(dir) {
-			f.tree.remove(file)
+		for _, file := range f.tree.Files(dir) {
+			f.tree.Remove(file)
 		}
 	}
 	if f.Config.Local.Cluster != name && f.Config.Contexts[name] == "" {
 		return nil
 	}
-	return f.tree.edit(FileName, 0, func(k *yaml.Node) error {
+	return f.tree.Edit(FileName, 0, func(k *yaml.Node) error {
 		if f.Config.Contexts[name] != "" {
-			without(k, "contexts", name)
-			if contexts := field(k, "contexts"); contexts != nil && len(contexts.Content) == 0 {
-				without(k, "contexts")
+			tree.Without(k, "contexts", name)
+			if contexts := tree.Field(k, "contexts"); contexts != nil && len(contexts.Content) == 0 {
+				tree.Without(k, "contexts")
 			}
 		}
-		if cluster := field(k, "local", "cluster"); f.Config.Local.Cluster == name {
+		if cluster := tree.Field(k, "local", "cluster"); f.Config.Local.Cluster == name {
 			cluster.Value = f.Clusters[slices.IndexFunc(f.Clusters, func(c Cluster) bool { return c.Name != name })].Name
 		}
 		return nil
@@ -108,21 +110,21 @@ func (f *Fleet) DeleteCluster(name string) error {
 func (f *Fleet) disown() error {
 	for _, c := range f.Clusters {
 		own, patch := path.Join(tenantsDir, c.Name), path.Join(c.Path, tenantsPatch)
-		file := f.tree.kustomizationIn(own)
-		if file == "" || f.group(c.Name) != nil || !f.tree.isFile(patch) || !slices.Equal(f.tree.files(own), []string{file}) {
+		file := f.tree.KustomizationIn(own)
+		if file == "" || f.group(c.Name) != nil || !f.tree.IsFile(patch) || !slices.Equal(f.tree.Files(own), []string{file}) {
 			continue
 		}
-		documents, err := f.tree.documents(file)
+		documents, err := f.tree.Documents(file)
 		if err != nil {
 			return err
 		}
-		if len(documents) != 1 || len(items(documents[0], "resources")) != 1 || !f.buildsOnAnother(own) || len(items(documents[0], "patches")) > 0 {
+		if len(documents) != 1 || len(tree.Items(documents[0], "resources")) != 1 || !f.buildsOnAnother(own) || len(tree.Items(documents[0], "patches")) > 0 {
 			continue
 		}
-		f.tree.remove(file)
-		f.tree.remove(patch)
+		f.tree.Remove(file)
+		f.tree.Remove(patch)
 		delete(f.before, own) // the cluster has its group's again, with the same tenants
-		if _, err := f.tree.unregister(c.Path, patch); err != nil {
+		if _, err := unregister(f.tree, c.Path, patch); err != nil {
 			return err
 		}
 	}
@@ -149,15 +151,15 @@ func (f *Fleet) overlayOf(name string) (string, error) {
 	if sync < 0 {
 		return "", fmt.Errorf("cluster %s gets no tenants: enable them for its group with `tenantry group enable GROUP tenants`", name)
 	}
-	if f.tree.isDir(own) {
+	if f.tree.IsDir(own) {
 		return "", fmt.Errorf("cluster %s: its own tenants would be in %s, which is taken", name, own)
 	}
 	data := struct{ Name, From, Sync string }{name, path.Base(c.syncs[sync].path), c.syncs[sync].name}
 	if err := errors.Join(
-		f.tree.scaffoldedFile("overlay/kustomization.yaml", path.Join(own, "kustomization.yaml"), data),
-		f.tree.scaffoldedFile("overlay/tenants-patch.yaml", path.Join(c.Path, tenantsPatch), data),
+		scaffoldedFile(f.tree, "overlay/kustomization.yaml", path.Join(own, "kustomization.yaml"), data),
+		scaffoldedFile(f.tree, "overlay/tenants-patch.yaml", path.Join(c.Path, tenantsPatch), data),
 	); err != nil {
 		return "", err
 	}
-	return own, f.tree.register(c.Path, "", tenantsPatch)
+	return own, register(f.tree, c.Path, "", tenantsPatch)
 }

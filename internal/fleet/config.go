@@ -10,9 +10,10 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tenantry/tenantry/internal/tree"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -54,8 +55,8 @@ type Repository struct {
 // readConfig reads FileName, which need not be there.
 func (f *Fleet) readConfig() error {
 	f.Config = Config{}
-	full := f.tree.full(FileName)
-	content, err := f.tree.read(FileName)
+	full := f.tree.Full(FileName)
+	content, err := f.tree.Read(FileName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -65,75 +66,28 @@ func (f *Fleet) readConfig() error {
 	d := yaml.NewDecoder(bytes.NewReader(content))
 	d.KnownFields(true)
 	if err := d.Decode(&f.Config); err != nil {
-		return yamlError(full, err)
+		return tree.YAMLError(full, err)
 	}
 	if f.Config.Kind != "Fleet" || f.Config.APIVersion != "tenantry.dev/v1alpha1" {
-		return &Error{File: full, Line: 1, What: "want apiVersion: tenantry.dev/v1alpha1 and kind: Fleet"}
+		return &tree.Error{File: full, Line: 1, What: "want apiVersion: tenantry.dev/v1alpha1 and kind: Fleet"}
 	}
 	for _, r := range f.Config.Local.Repositories {
 		if u, err := url.Parse(r.URL); err != nil || u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") == "" {
-			return &Error{File: full, Line: lineOf(content, r.URL), What: fmt.Sprintf("repository %q: want a URL like https://git.example.com/team/repository", r.URL)}
+			return &tree.Error{File: full, Line: tree.LineOf(content, r.URL), What: fmt.Sprintf("repository %q: want a URL like https://git.example.com/team/repository", r.URL)}
 		}
 		dir := filepath.Join(f.Dir, r.Dir)
 		if info, err := os.Stat(dir); filepath.Clean(dir) != filepath.Clean(f.Dir) && (err != nil || !info.IsDir()) {
-			return &Error{File: full, Line: lineOf(content, r.Dir), What: fmt.Sprintf("repository %s: %s is not a directory", r.URL, dir)}
+			return &tree.Error{File: full, Line: tree.LineOf(content, r.Dir), What: fmt.Sprintf("repository %s: %s is not a directory", r.URL, dir)}
 		}
 	}
 	clusters := f.directories(clustersDir)
 	if c := f.Config.Local.Cluster; c != "" && !slices.Contains(clusters, c) {
-		return &Error{File: full, Line: lineOf(content, c), What: fmt.Sprintf("cluster %s: there is no directory clusters/%s", c, c)}
+		return &tree.Error{File: full, Line: tree.LineOf(content, c), What: fmt.Sprintf("cluster %s: there is no directory clusters/%s", c, c)}
 	}
 	for c := range f.Config.Contexts {
 		if !slices.Contains(clusters, c) {
-			return &Error{File: full, Line: lineOf(content, c), What: fmt.Sprintf("contexts: there is no directory clusters/%s", c)}
+			return &tree.Error{File: full, Line: tree.LineOf(content, c), What: fmt.Sprintf("contexts: there is no directory clusters/%s", c)}
 		}
 	}
 	return nil
-}
-
-// Error is a mistake in a file of the fleet.
-type Error struct {
-	File string
-	Line int // 0: the file as a whole
-	What string
-}
-
-func (e *Error) Error() string {
-	if e.Line == 0 {
-		return e.File + ": " + e.What
-	}
-	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.What)
-}
-
-var yamlLine = regexp.MustCompile(`line (\d+): ?`)
-
-// yamlError puts the line of a YAML error where editors look for it.
-func yamlError(path string, err error) *Error {
-	what := strings.TrimPrefix(err.Error(), "yaml: ")
-	what = strings.TrimSpace(strings.TrimPrefix(what, "unmarshal errors:"))
-	e := &Error{File: path, What: what}
-	if m := yamlLine.FindStringSubmatch(what); m != nil {
-		_, _ = fmt.Sscan(m[1], &e.Line) // digits, by the expression
-		e.What = strings.Replace(what, m[0], "", 1)
-	}
-	return e
-}
-
-// syntaxError is a YAML error of a file's text. The parser counts lines from 0 where it
-// expected something else, and its scanner from 1.
-func syntaxError(path string, content []byte, err error) error {
-	e := yamlError(path, err)
-	if strings.Contains(e.What, "did not find expected") {
-		e.Line = min(e.Line+1, bytes.Count(content, []byte("\n")))
-	}
-	return e
-}
-
-func lineOf(content []byte, word string) int {
-	for i, line := range bytes.Split(content, []byte("\n")) {
-		if word != "" && bytes.Contains(line, []byte(word)) {
-			return i + 1
-		}
-	}
-	return 0
 }

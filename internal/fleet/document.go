@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/tenantry/tenantry/internal/tree"
+
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
@@ -25,40 +27,10 @@ type document struct {
 	patches []patch
 }
 
-func field(n *yaml.Node, names ...string) *yaml.Node {
-	for _, name := range names {
-		if n == nil || n.Kind != yaml.MappingNode {
-			return nil
-		}
-		var next *yaml.Node
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			if n.Content[i].Value == name {
-				next = n.Content[i+1]
-			}
-		}
-		n = next
-	}
-	return n
-}
-
-func text(n *yaml.Node, names ...string) string {
-	if n = field(n, names...); n == nil || n.Kind != yaml.ScalarNode {
-		return ""
-	}
-	return n.Value
-}
-
-func items(n *yaml.Node, names ...string) []*yaml.Node {
-	if n = field(n, names...); n == nil || n.Kind != yaml.SequenceNode {
-		return nil
-	}
-	return n.Content
-}
-
 // collector gathers the objects of one kind that a directory renders, as Flux and
 // kustomize would find them, without rendering anything.
 type collector struct {
-	tree    *tree
+	tree    *tree.Tree
 	wanted  *regexp.Regexp // what a file's text must match to be worth parsing
 	version string         // prefix of apiVersion
 	kind    string
@@ -67,21 +39,11 @@ type collector struct {
 	seen map[string][]document // by directory
 }
 
-func collectorOf(t *tree, group, kind string) *collector {
+func collectorOf(t *tree.Tree, group, kind string) *collector {
 	return &collector{
 		tree: t, version: group + "/", kind: kind, seen: map[string][]document{},
 		wanted: regexp.MustCompile(`apiVersion["']?\s*:\s*["']?` + regexp.QuoteMeta(group) + `/`),
 	}
-}
-
-// kustomizationIn is the name of a directory's kustomization, or "".
-func (t *tree) kustomizationIn(dir string) string {
-	for _, name := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
-		if file := path.Join(dir, name); t.isFile(file) {
-			return file
-		}
-	}
-	return ""
 }
 
 // collect finds the objects that a directory renders, once. above are the
@@ -107,14 +69,14 @@ func (c *collector) gather(dir string, above []string) ([]document, error) {
 	above = above[:len(above):len(above)] // siblings append to it at the same time
 	for _, a := range above {
 		if a == dir {
-			return nil, &Error{File: c.tree.kustomizationIn(dir), What: "it includes itself, by way of " + strings.Join(above, ", ")}
+			return nil, &tree.Error{File: c.tree.KustomizationIn(dir), What: "it includes itself, by way of " + strings.Join(above, ", ")}
 		}
 	}
-	file := c.tree.kustomizationIn(dir)
+	file := c.tree.KustomizationIn(dir)
 	if file == "" {
 		return c.scan(dir, above)
 	}
-	documents, err := c.tree.documents(file)
+	documents, err := c.tree.Documents(file)
 	if err != nil {
 		return nil, err
 	}
@@ -124,18 +86,18 @@ func (c *collector) gather(dir string, above []string) ([]document, error) {
 	k := documents[0]
 	var resources []*yaml.Node
 	for _, list := range []string{"resources", "bases", "components"} {
-		resources = append(resources, items(k, list)...)
+		resources = append(resources, tree.Items(k, list)...)
 	}
 	all, err := each(resources, func(r *yaml.Node) ([]document, error) { return c.resource(dir, file, r, append(above, dir)) })
 	if err != nil {
 		return nil, err
 	}
 	for _, renames := range []string{"namePrefix", "nameSuffix"} {
-		if n := field(k, renames); n != nil && len(all) > 0 && c.kind == "Tenant" {
-			return nil, &Error{File: c.tree.full(file), Line: n.Line, What: renames + " renames tenants, which their own files then don't say: write their names in full"}
+		if n := tree.Field(k, renames); n != nil && len(all) > 0 && c.kind == "Tenant" {
+			return nil, &tree.Error{File: c.tree.Full(file), Line: n.Line, What: renames + " renames tenants, which their own files then don't say: write their names in full"}
 		}
 	}
-	entries := slices.Concat(items(k, "patches"), items(k, "patchesStrategicMerge"), items(k, "patchesJson6902"))
+	entries := slices.Concat(tree.Items(k, "patches"), tree.Items(k, "patchesStrategicMerge"), tree.Items(k, "patchesJson6902"))
 	patches, err := each(entries, func(entry *yaml.Node) ([]patch, error) { return c.patch(dir, file, entry) })
 	if err != nil {
 		return nil, err
@@ -160,33 +122,33 @@ func each[T any](list []*yaml.Node, read func(*yaml.Node) ([]T, error)) ([]T, er
 
 // resource is what one entry of a kustomization's resources brings.
 func (c *collector) resource(dir, file string, r *yaml.Node, above []string) ([]document, error) {
-	if isRemote(r.Value) {
+	if tree.IsRemote(r.Value) {
 		return nil, nil // what is elsewhere is not read
 	}
 	target := path.Join(dir, r.Value)
 	if strings.HasPrefix(target, "../") {
-		return nil, &Error{File: c.tree.full(file), Line: r.Line, What: r.Value + " leads out of the fleet"}
+		return nil, &tree.Error{File: c.tree.Full(file), Line: r.Line, What: r.Value + " leads out of the fleet"}
 	}
 	switch {
-	case c.tree.kustomizationIn(target) != "":
+	case c.tree.KustomizationIn(target) != "":
 		return c.collect(target, above...)
-	case c.tree.isFile(target):
+	case c.tree.IsFile(target):
 		return c.file(target)
 	default:
-		return nil, &Error{File: c.tree.full(file), Line: r.Line, What: "it names " + r.Value + ", which is not there"}
+		return nil, &tree.Error{File: c.tree.Full(file), Line: r.Line, What: "it names " + r.Value + ", which is not there"}
 	}
 }
 
 // scan reads a directory that has no kustomization, as Flux does: all of its files.
 func (c *collector) scan(dir string, above []string) ([]document, error) {
 	var all []document
-	for _, name := range c.tree.list(dir) {
+	for _, name := range c.tree.List(dir) {
 		var found []document
 		var err error
 		switch sub, isDir := strings.CutSuffix(name, "/"); {
 		case isDir:
 			found, err = c.collect(path.Join(dir, sub), append(above, dir)...)
-		case isYAML(name):
+		case tree.IsYAML(name):
 			found, err = c.file(path.Join(dir, name))
 		}
 		if err != nil {
@@ -197,42 +159,25 @@ func (c *collector) scan(dir string, above []string) ([]document, error) {
 	return all, nil
 }
 
-func isYAML(name string) bool {
-	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
-}
-
 // large is from when on a file is parsed only for cause: walls are half a megabyte.
 const large = 64 << 10
 
 // file is the objects of a file. A large one that can't hold any is not parsed.
 func (c *collector) file(name string) ([]document, error) {
-	content, err := c.tree.read(name)
+	content, err := c.tree.Read(name)
 	if err != nil || len(content) > large && !c.wanted.Match(content) {
 		return nil, err
 	}
-	documents, err := c.tree.documents(name)
+	documents, err := c.tree.Documents(name)
 	if err != nil {
 		return nil, err
 	}
 	var all []document
-	for _, o := range flattened(documents) {
-		if !strings.HasPrefix(text(o, "apiVersion"), c.version) || text(o, "kind") != c.kind {
+	for _, o := range tree.Flattened(documents) {
+		if !strings.HasPrefix(tree.Text(o, "apiVersion"), c.version) || tree.Text(o, "kind") != c.kind {
 			continue
 		}
-		all = append(all, document{file: name, node: o, kind: c.kind, name: text(o, "metadata", "name")})
+		all = append(all, document{file: name, node: o, kind: c.kind, name: tree.Text(o, "metadata", "name")})
 	}
 	return all, nil
-}
-
-// flattened are documents, and the items of those that are lists of objects.
-func flattened(documents []*yaml.Node) []*yaml.Node {
-	var all []*yaml.Node
-	for _, d := range documents {
-		if strings.HasSuffix(text(d, "kind"), "List") {
-			all = append(all, items(d, "items")...)
-		} else {
-			all = append(all, d)
-		}
-	}
-	return all
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/tenantry/tenantry/internal/tree"
 )
 
 // The directories of a fleet.
@@ -36,7 +38,7 @@ type Fleet struct {
 	// Kept are files that Init would have written and that were there.
 	Kept []string
 
-	tree *tree
+	tree *tree.Tree
 	lock *os.File
 	// before are the tenants of each overlay, by path, when it was read.
 	before map[string]map[string]bool
@@ -108,7 +110,7 @@ func Load(dir string) (*Fleet, error) {
 	if !isDirectory(dir) {
 		return nil, fmt.Errorf("fleet %s is not a directory", dir)
 	}
-	f := &Fleet{Dir: dir, tree: newTree(dir), arriving: map[string]bool{}, leaving: map[string]bool{}}
+	f := &Fleet{Dir: dir, tree: tree.New(dir), arriving: map[string]bool{}, leaving: map[string]bool{}}
 	if err := f.read(); err != nil {
 		return nil, err
 	}
@@ -208,14 +210,14 @@ func (f *Fleet) ParseAll() error {
 		if e.IsDir() && e.Name() == "templates" && exists(filepath.Join(filepath.Dir(full), "Chart.yaml")) {
 			return filepath.SkipDir // a chart's templates are no YAML yet
 		}
-		if e.IsDir() || !isYAML(e.Name()) {
+		if e.IsDir() || !tree.IsYAML(e.Name()) {
 			return nil
 		}
 		name, err := filepath.Rel(f.Dir, full)
 		if err != nil {
 			return err
 		}
-		_, err = f.tree.documents(filepath.ToSlash(name))
+		_, err = f.tree.Documents(filepath.ToSlash(name))
 		return err
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/tenantry/tenantry/internal/tree"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tenantry/tenantry/internal/fleet"
@@ -64,7 +66,7 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 			if err == nil {
 				err = f.ParseAll()
 			}
-			var mistake *fleet.Error
+			var mistake *tree.Error
 			if !errors.As(err, &mistake) {
 				t.Fatalf("error is %v", err)
 			}

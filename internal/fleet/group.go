@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenantry/tenantry/internal/tree"
+
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
@@ -47,16 +49,16 @@ const (
 func (f *Fleet) readGroups() error {
 	for _, name := range f.directories(groupsDir) {
 		g := Group{Name: name, Path: path.Join(groupsDir, name), Clusters: []string{}, Parts: []Part{}}
-		file := f.tree.kustomizationIn(g.Path)
+		file := f.tree.KustomizationIn(g.Path)
 		if file == "" {
 			continue
 		}
-		documents, err := f.tree.documents(file)
+		documents, err := f.tree.Documents(file)
 		if err != nil {
 			return err
 		}
 		has := func(list, name string) bool {
-			return len(documents) > 0 && slices.ContainsFunc(items(documents[0], list), leadsTo(g.Path, path.Join(g.Path, name)))
+			return len(documents) > 0 && slices.ContainsFunc(tree.Items(documents[0], list), leadsTo(g.Path, path.Join(g.Path, name)))
 		}
 		for part, on := range map[Part]bool{
 			Delivery:       !has("patches", suspendFile),
@@ -77,7 +79,7 @@ func (f *Fleet) readGroups() error {
 	}
 	for _, c := range f.Clusters {
 		if c.Group != "" && f.group(c.Group) == nil {
-			return &Error{File: f.tree.full(f.tree.kustomizationIn(c.Path)), What: fmt.Sprintf("it names group %s, which is not there", c.Group)}
+			return &tree.Error{File: f.tree.Full(f.tree.KustomizationIn(c.Path)), What: fmt.Sprintf("it names group %s, which is not there", c.Group)}
 		}
 	}
 	return nil
@@ -115,11 +117,11 @@ func (f *Fleet) CreateGroup(name string, parts []Part) error {
 		}
 		return fmt.Errorf("group %s is there with %s: switch its parts with `tenantry group enable|disable %s PART`", name, partNames(g.Parts), name)
 	}
-	if dir := path.Join(tenantsDir, name); f.tree.isDir(dir) {
+	if dir := path.Join(tenantsDir, name); f.tree.IsDir(dir) {
 		return fmt.Errorf("group %s: its tenants would be in %s, which is taken; choose another name", name, dir)
 	}
-	if len(f.tree.files(path.Join(infrastructureDir, "tenantry"))) == 0 && slices.Contains(parts, Infrastructure) {
-		return &Error{File: f.tree.full(infrastructureDir), What: "there is no tenantry directory with walls and grants; write them with `tenantry install --export --part walls|grants`, as `tenantry init` does"}
+	if len(f.tree.Files(path.Join(infrastructureDir, "tenantry"))) == 0 && slices.Contains(parts, Infrastructure) {
+		return &tree.Error{File: f.tree.Full(infrastructureDir), What: "there is no tenantry directory with walls and grants; write them with `tenantry install --export --part walls|grants`, as `tenantry init` does"}
 	}
 	return f.writeGroup(name, parts)
 }
@@ -133,7 +135,7 @@ func (f *Fleet) writeGroup(name string, parts []Part) error {
 	}
 	dir := path.Join(groupsDir, name)
 	data := struct{ Name string }{name}
-	if err := f.tree.scaffoldedFile("group/kustomization.yaml", path.Join(dir, "kustomization.yaml"), data); err != nil {
+	if err := scaffoldedFile(f.tree, "group/kustomization.yaml", path.Join(dir, "kustomization.yaml"), data); err != nil {
 		return err
 	}
 	for _, p := range AllParts {
@@ -171,34 +173,34 @@ func (f *Fleet) switchPart(name string, part Part, on bool) error {
 	if part == Delivery {
 		file := path.Join(dir, suspendFile)
 		if on {
-			f.tree.remove(file)
-			_, err := f.tree.unregister(dir, file)
+			f.tree.Remove(file)
+			_, err := unregister(f.tree, dir, file)
 			return err
 		}
-		if err := f.tree.scaffoldedFile("group/"+suspendFile, file, data); err != nil {
+		if err := scaffoldedFile(f.tree, "group/"+suspendFile, file, data); err != nil {
 			return err
 		}
-		return f.tree.edit(f.tree.kustomizationIn(dir), 0, func(k *yaml.Node) error { return addPatch(k, suspendFile, "Kustomization") })
+		return f.tree.Edit(f.tree.KustomizationIn(dir), 0, func(k *yaml.Node) error { return addPatch(k, suspendFile, "Kustomization") })
 	}
 	file := infrastructureFile
 	if part == Tenants {
 		file = tenantsFile
 	}
 	if !on {
-		_, err := f.tree.unregister(dir, path.Join(dir, file))
+		_, err := unregister(f.tree, dir, path.Join(dir, file))
 		return err
 	}
-	if !f.tree.isFile(path.Join(dir, file)) {
-		if err := f.tree.scaffoldedFile("group/"+file, path.Join(dir, file), data); err != nil {
+	if !f.tree.IsFile(path.Join(dir, file)) {
+		if err := scaffoldedFile(f.tree, "group/"+file, path.Join(dir, file), data); err != nil {
 			return err
 		}
 	}
-	if overlay := path.Join(tenantsDir, name); part == Tenants && f.tree.kustomizationIn(overlay) == "" {
-		if err := f.tree.scaffoldedFile("overlay/kustomization.yaml", path.Join(overlay, "kustomization.yaml"), data); err != nil {
+	if overlay := path.Join(tenantsDir, name); part == Tenants && f.tree.KustomizationIn(overlay) == "" {
+		if err := scaffoldedFile(f.tree, "overlay/kustomization.yaml", path.Join(overlay, "kustomization.yaml"), data); err != nil {
 			return err
 		}
 	}
-	return f.tree.register(dir, file)
+	return register(f.tree, dir, file)
 }
 
 // DeleteGroup removes a group without clusters, and its overlay. Tenants that live
@@ -224,8 +226,8 @@ func (f *Fleet) DeleteGroup(name string) error {
 	}
 	f.leavingAll = true
 	for _, below := range []string{path.Join(groupsDir, name), dir} {
-		for _, file := range f.tree.files(below) {
-			f.tree.remove(file)
+		for _, file := range f.tree.Files(below) {
+			f.tree.Remove(file)
 		}
 	}
 	return nil

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tenantry/tenantry/internal/tree"
 )
 
 // PlaceholderURL stands in for the URL of a fleet that has no repository yet.
@@ -47,7 +49,7 @@ func Init(dir string, o InitOptions, force bool) (*Fleet, error) {
 	if err := checkRepository(o.URL, o.Branch); err != nil {
 		return nil, err
 	}
-	f := &Fleet{Dir: dir, tree: newTree(dir)}
+	f := &Fleet{Dir: dir, tree: tree.New(dir)}
 	data := struct {
 		InitOptions
 		Clusters       []string
@@ -63,12 +65,12 @@ func Init(dir string, o InitOptions, force bool) (*Fleet, error) {
 		return nil, errors.New("a fleet has at least one cluster: name one with --clusters")
 	}
 	data.Cluster, data.HTTPS = data.Clusters[0], overHTTPS(o.URL)
-	if err := f.tree.scaffolded("fleet", "", data); err != nil {
+	if err := scaffolded(f.tree, "fleet", "", data); err != nil {
 		return nil, err
 	}
-	f.tree.write(path.Join(infrastructureDir, "tenantry/walls/walls.yaml"), o.Walls)
-	f.tree.write(path.Join(infrastructureDir, "tenantry/grants/grants.yaml"), o.Grants)
-	f.tree.write(path.Join(baseDir, ".gitkeep"), nil)
+	f.tree.Put(path.Join(infrastructureDir, "tenantry/walls/walls.yaml"), o.Walls)
+	f.tree.Put(path.Join(infrastructureDir, "tenantry/grants/grants.yaml"), o.Grants)
+	f.tree.Put(path.Join(baseDir, ".gitkeep"), nil)
 	slices.Sort(groups)
 	for _, g := range slices.Compact(groups) {
 		if err := f.writeGroup(g, AllParts); err != nil {
@@ -92,14 +94,14 @@ func InitTenant(dir, name string, environments []string, force bool) (*Fleet, er
 	if !tenantForm.MatchString(name) {
 		return nil, fmt.Errorf("tenant %q: a tenant's name is 1 to 40 lower-case letters, digits and '-', beginning with a letter", name)
 	}
-	f := &Fleet{Dir: dir, tree: newTree(dir)}
+	f := &Fleet{Dir: dir, tree: tree.New(dir)}
 	data := struct {
 		Name, Environment string
 		Environments      []string
 	}{Name: name, Environments: environments}
 	if err := errors.Join(
-		f.tree.scaffoldedFile("tenant/README.md", "README.md", data),
-		f.tree.scaffolded("tenant/base", "base", data),
+		scaffoldedFile(f.tree, "tenant/README.md", "README.md", data),
+		scaffolded(f.tree, "tenant/base", "base", data),
 	); err != nil {
 		return nil, err
 	}
@@ -110,7 +112,7 @@ func InitTenant(dir, name string, environments []string, force bool) (*Fleet, er
 		if data.Environment = e; e == "base" {
 			return nil, errors.New("environment base: this is the name of what all environments share; choose another")
 		}
-		if err := f.tree.scaffolded("tenant/overlay", e, data); err != nil {
+		if err := scaffolded(f.tree, "tenant/overlay", e, data); err != nil {
 			return nil, err
 		}
 	}
@@ -130,14 +132,14 @@ func (f *Fleet) guard(force bool) error {
 		return nil
 	}
 	var taken []string
-	for name := range f.tree.changed {
-		switch _, err := os.Lstat(f.tree.full(name)); {
+	for _, name := range f.tree.ChangedNames() {
+		switch _, err := os.Lstat(f.tree.Full(name)); {
 		case err != nil: // it is not there
 		case slices.Contains(keepable, name):
-			f.tree.forget(name)
+			f.tree.Forget(name)
 			f.Kept = append(f.Kept, name)
 		default:
-			taken = append(taken, f.tree.full(name))
+			taken = append(taken, f.tree.Full(name))
 		}
 	}
 	slices.Sort(f.Kept)

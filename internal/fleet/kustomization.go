@@ -6,18 +6,20 @@ import (
 	"path"
 	"slices"
 
+	"github.com/tenantry/tenantry/internal/tree"
+
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
 // register puts a resource into a directory's kustomization, and patches of it.
-func (t *tree) register(dir, resource string, patches ...string) error {
-	file := t.kustomizationIn(dir)
+func register(t *tree.Tree, dir, resource string, patches ...string) error {
+	file := t.KustomizationIn(dir)
 	if file == "" {
-		return &Error{File: t.full(dir), What: "it has no kustomization.yaml"}
+		return &tree.Error{File: t.Full(dir), What: "it has no kustomization.yaml"}
 	}
-	return t.edit(file, 0, func(k *yaml.Node) error {
-		if resource != "" && !slices.ContainsFunc(items(k, "resources"), leadsTo(dir, path.Join(dir, resource))) {
-			if err := add(k, resource, "resources"); err != nil {
+	return t.Edit(file, 0, func(k *yaml.Node) error {
+		if resource != "" && !slices.ContainsFunc(tree.Items(k, "resources"), leadsTo(dir, path.Join(dir, resource))) {
+			if err := tree.Add(k, resource, "resources"); err != nil {
 				return err
 			}
 		}
@@ -35,7 +37,7 @@ func leadsTo(dir, target string) func(*yaml.Node) bool {
 	return func(n *yaml.Node) bool {
 		name := n.Value
 		if n.Kind == yaml.MappingNode {
-			name = text(n, "path")
+			name = tree.Text(n, "path")
 		}
 		return name != "" && path.Join(dir, name) == target
 	}
@@ -44,42 +46,42 @@ func leadsTo(dir, target string) func(*yaml.Node) bool {
 // addPatch puts the file of a patch into a kustomization, for all objects of a kind or
 // for the one that it names itself.
 func addPatch(k *yaml.Node, name, kind string) error {
-	if slices.ContainsFunc(items(k, "patches"), leadsTo("", name)) {
+	if slices.ContainsFunc(tree.Items(k, "patches"), leadsTo("", name)) {
 		return nil
 	}
-	list, err := listIn(k, true, "patches")
+	list, err := tree.ListIn(k, true, "patches")
 	if err != nil {
 		return err
 	}
-	entry, err := toNode(map[string]any{"path": name})
+	entry, err := tree.ToNode(map[string]any{"path": name})
 	if kind != "" && err == nil {
-		entry, err = toNode(map[string]any{"path": name, "target": map[string]any{"kind": kind}})
+		entry, err = tree.ToNode(map[string]any{"path": name, "target": map[string]any{"kind": kind}})
 	}
 	if err != nil {
 		return err
 	}
 	list.Content = append(list.Content, entry)
-	unfold(list)
+	tree.Unfold(list)
 	return nil
 }
 
 // unregister takes what leads to a path of the fleet out of a directory's
 // kustomization: a resource, or a patch.
-func (t *tree) unregister(dir, target string) (bool, error) {
-	file := t.kustomizationIn(dir)
+func unregister(t *tree.Tree, dir, target string) (bool, error) {
+	file := t.KustomizationIn(dir)
 	if file == "" {
 		return false, nil
 	}
-	if documents, err := t.documents(file); err != nil || len(documents) == 0 {
+	if documents, err := t.Documents(file); err != nil || len(documents) == 0 {
 		return false, err
 	}
 	found := false
-	err := t.edit(file, 0, func(k *yaml.Node) error {
+	err := t.Edit(file, 0, func(k *yaml.Node) error {
 		for _, list := range []struct {
 			name string
 			keep bool
 		}{{"resources", true}, {"patches", false}, {"patchesStrategicMerge", false}} {
-			gone, err := drop(k, list.keep, leadsTo(dir, target), list.name)
+			gone, err := tree.Drop(k, list.keep, leadsTo(dir, target), list.name)
 			if err != nil {
 				return err
 			}

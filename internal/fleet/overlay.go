@@ -8,6 +8,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/tenantry/tenantry/internal/tree"
 )
 
 // OverlaysFor finds overlays by what people call them: clusters, groups, and environments,
@@ -108,11 +110,11 @@ func (f *Fleet) environment(name string) (string, error) {
 
 // buildsOnAnother tells whether an overlay has another among its resources.
 func (f *Fleet) buildsOnAnother(dir string) bool {
-	documents, err := f.tree.documents(f.tree.kustomizationIn(dir))
+	documents, err := f.tree.Documents(f.tree.KustomizationIn(dir))
 	if err != nil || len(documents) == 0 {
 		return false
 	}
-	for _, r := range items(documents[0], "resources") {
+	for _, r := range tree.Items(documents[0], "resources") {
 		target := path.Join(dir, r.Value)
 		if slices.ContainsFunc(f.Overlays, func(o Overlay) bool { return o.Path == target }) {
 			return true

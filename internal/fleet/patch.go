@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenantry/tenantry/internal/tree"
+
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
@@ -28,30 +30,30 @@ type patch struct {
 
 // patch is what one entry of a kustomization's patches does to objects of the kind.
 func (c *collector) patch(dir, file string, entry *yaml.Node) ([]patch, error) {
-	name := text(entry, "path")
+	name := tree.Text(entry, "path")
 	if entry.Kind == yaml.ScalarNode {
 		name = entry.Value
 	}
-	target := field(entry, "target")
-	at := patch{dir: dir, file: file, line: entry.Line, targeted: target != nil, kind: text(target, "kind"), exact: text(target, "name")}
+	target := tree.Field(entry, "target")
+	at := patch{dir: dir, file: file, line: entry.Line, targeted: target != nil, kind: tree.Text(target, "kind"), exact: tree.Text(target, "name")}
 	if kind, err := matching(at.kind); err != nil || target != nil && !kind(c.kind) {
 		return nil, err
 	}
 	for _, selector := range []string{"labelSelector", "annotationSelector"} {
-		if n := field(target, selector); n != nil && c.kind == "Tenant" {
-			return nil, &Error{File: c.tree.full(file), Line: n.Line, What: "target." + selector + " is not followed: say kind: Tenant and the names that the patch is for"}
+		if n := tree.Field(target, selector); n != nil && c.kind == "Tenant" {
+			return nil, &tree.Error{File: c.tree.Full(file), Line: n.Line, What: "target." + selector + " is not followed: say kind: Tenant and the names that the patch is for"}
 		}
 	}
 	var documents []*yaml.Node
 	var err error
 	if name != "" {
 		at.file = path.Join(dir, name)
-		documents, err = c.tree.documents(at.file)
+		documents, err = c.tree.Documents(at.file)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, &Error{File: c.tree.full(file), Line: entry.Line, What: "it names " + name + ", which is not there"}
+			return nil, &tree.Error{File: c.tree.Full(file), Line: entry.Line, What: "it names " + name + ", which is not there"}
 		}
 	} else {
-		documents, err = parse(c.tree.full(file), []byte(text(entry, "patch")))
+		documents, err = tree.Parse(c.tree.Full(file), []byte(tree.Text(entry, "patch")))
 	}
 	if err != nil {
 		return nil, err
@@ -64,13 +66,13 @@ func (c *collector) patch(dir, file string, entry *yaml.Node) ([]patch, error) {
 			p.line = entry.Line
 		}
 		if !at.targeted { // a patch without a target names its object itself
-			p.kind, p.exact = text(d, "kind"), text(d, "metadata", "name")
-			if p.kind != c.kind || !strings.HasPrefix(text(d, "apiVersion"), c.version) {
+			p.kind, p.exact = tree.Text(d, "kind"), tree.Text(d, "metadata", "name")
+			if p.kind != c.kind || !strings.HasPrefix(tree.Text(d, "apiVersion"), c.version) {
 				continue
 			}
 			p.names = func(n string) bool { return n == p.exact }
 		} else if p.names, err = matching(p.exact); err != nil {
-			return nil, &Error{File: c.tree.full(file), Line: entry.Line, What: fmt.Sprintf("target.name: %v", err)}
+			return nil, &tree.Error{File: c.tree.Full(file), Line: entry.Line, What: fmt.Sprintf("target.name: %v", err)}
 		}
 		if at.targeted && regexp.QuoteMeta(p.exact) != p.exact {
 			p.exact = ""
@@ -107,7 +109,7 @@ func (c *collector) patched(all []document, patches []patch) ([]document, error)
 	}
 	gone := map[int]bool{}
 	for _, p := range patches {
-		if text(p.node, "$patch") == "delete" {
+		if tree.Text(p.node, "$patch") == "delete" {
 			for i := range all {
 				gone[i] = gone[i] || p.names(all[i].name)
 			}
@@ -125,7 +127,7 @@ func (c *collector) patched(all []document, patches []patch) ([]document, error)
 			put(i, p)
 		}
 		if len(named[p.exact]) == 0 && !p.targeted { // kustomize lets a target match nothing, and refuses this
-			return nil, &Error{File: c.tree.full(p.file), Line: p.line, What: fmt.Sprintf("it patches %s %s, which is not among what it is applied to", c.kind, p.exact)}
+			return nil, &tree.Error{File: c.tree.Full(p.file), Line: p.line, What: fmt.Sprintf("it patches %s %s, which is not among what it is applied to", c.kind, p.exact)}
 		}
 	}
 	var left []document

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenantry/tenantry/internal/tree"
+
 	"github.com/tenantry/tenantry/api/v1alpha1"
 )
 
@@ -27,11 +29,11 @@ func (f *Fleet) read() error {
 
 func (f *Fleet) readClusters() error {
 	names := f.directories(clustersDir)
-	if len(names) == 0 && !f.tree.isDir(clustersDir) {
-		return &Error{File: f.Dir, What: "there is no clusters directory: a fleet keeps one directory for each cluster in it"}
+	if len(names) == 0 && !f.tree.IsDir(clustersDir) {
+		return &tree.Error{File: f.Dir, What: "there is no clusters directory: a fleet keeps one directory for each cluster in it"}
 	}
 	if len(names) == 0 {
-		return &Error{File: f.tree.full(clustersDir), What: "it holds no cluster: add a directory for one"}
+		return &tree.Error{File: f.tree.Full(clustersDir), What: "it holds no cluster: add a directory for one"}
 	}
 	kustomizations := collectorOf(f.tree, "kustomize.toolkit.fluxcd.io", "Kustomization")
 	repositories := collectorOf(f.tree, "source.toolkit.fluxcd.io", "GitRepository")
@@ -42,7 +44,7 @@ func (f *Fleet) readClusters() error {
 			return err
 		}
 		if i := slices.IndexFunc(sources, func(d document) bool { return d.name == fluxSystem }); i >= 0 {
-			c.URL, c.Branch = text(sources[i].node, "spec", "url"), text(sources[i].node, "spec", "ref", "branch")
+			c.URL, c.Branch = tree.Text(sources[i].node, "spec", "url"), tree.Text(sources[i].node, "spec", "ref", "branch")
 		}
 		if c.syncs, err = f.syncsOf(kustomizations, c.Path); err != nil {
 			return err
@@ -55,7 +57,7 @@ func (f *Fleet) readClusters() error {
 // directories are the directories in one, without hidden ones.
 func (f *Fleet) directories(dir string) []string {
 	var all []string
-	for _, n := range f.tree.list(dir) {
+	for _, n := range f.tree.List(dir) {
 		if name, ok := strings.CutSuffix(n, "/"); ok && !strings.HasPrefix(n, ".") {
 			all = append(all, name)
 		}
@@ -67,11 +69,11 @@ func (f *Fleet) directories(dir string) []string {
 // groupOf is the group that a cluster's kustomization names.
 func (f *Fleet) groupOf(cluster string) string {
 	dir := path.Join(clustersDir, cluster)
-	documents, err := f.tree.documents(f.tree.kustomizationIn(dir))
+	documents, err := f.tree.Documents(f.tree.KustomizationIn(dir))
 	if err != nil || len(documents) == 0 {
 		return "" // that it can't be read is told where it matters
 	}
-	for _, r := range items(documents[0], "resources") {
+	for _, r := range tree.Items(documents[0], "resources") {
 		if group, ok := strings.CutPrefix(path.Join(dir, r.Value), groupsDir+"/"); ok {
 			return group
 		}
@@ -90,20 +92,20 @@ func (f *Fleet) syncsOf(c *collector, dir string) ([]platformSync, error) {
 			return nil, err
 		}
 		for _, d := range found {
-			content, err := f.tree.effective(d)
+			content, err := effective(f.tree, d)
 			if err != nil {
 				return nil, err
 			}
 			s, ours, err := platformSyncOf(content)
 			if err != nil {
-				return nil, &Error{File: f.tree.full(d.file), Line: d.node.Line, What: err.Error()}
+				return nil, &tree.Error{File: f.tree.Full(d.file), Line: d.node.Line, What: err.Error()}
 			}
 			if !ours {
 				continue
 			}
 			all = append(all, s)
 			// Tenants' own syncs are not the platform's.
-			if !seen[s.path] && !strings.HasPrefix(s.path, tenantsDir+"/") && f.tree.isDir(s.path) {
+			if !seen[s.path] && !strings.HasPrefix(s.path, tenantsDir+"/") && f.tree.IsDir(s.path) {
 				seen[s.path] = true
 				next = append(next, s.path)
 			}
@@ -117,7 +119,7 @@ func (f *Fleet) readTenants() error {
 	byName := map[string]*Tenant{}
 	add := func(d document) (*Tenant, error) {
 		if d.name == "" {
-			return nil, &Error{File: f.tree.full(d.file), Line: d.node.Line, What: "the Tenant has no metadata.name"}
+			return nil, &tree.Error{File: f.tree.Full(d.file), Line: d.node.Line, What: "the Tenant has no metadata.name"}
 		}
 		t := byName[d.name]
 		if t == nil {
@@ -194,7 +196,7 @@ func (f *Fleet) readOverlays(c *collector) ([]Overlay, error) {
 	// Overlays that no cluster applies yet, as those of a group without clusters.
 	for _, name := range f.directories(tenantsDir) {
 		dir := path.Join(tenantsDir, name)
-		if dir == baseDir || byPath[dir] != nil || f.tree.kustomizationIn(dir) == "" {
+		if dir == baseDir || byPath[dir] != nil || f.tree.KustomizationIn(dir) == "" {
 			continue
 		}
 		found, err := c.collect(dir)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/tenantry/tenantry/internal/tree"
+
 	"sigs.k8s.io/yaml"
 )
 
@@ -23,7 +25,7 @@ var hidden = map[string]string{
 }
 
 // scaffolded writes a directory of templates into a directory of the fleet.
-func (t *tree) scaffolded(from, to string, data any) error {
+func scaffolded(t *tree.Tree, from, to string, data any) error {
 	root := path.Join("scaffold", from)
 	return fs.WalkDir(scaffold, root, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -33,12 +35,12 @@ func (t *tree) scaffolded(from, to string, data any) error {
 		if h := hidden[target]; h != "" {
 			target = h
 		}
-		return t.scaffoldedFile(strings.TrimPrefix(name, "scaffold/"), path.Join(to, target), data)
+		return scaffoldedFile(t, strings.TrimPrefix(name, "scaffold/"), path.Join(to, target), data)
 	})
 }
 
 // scaffoldedFile writes one template.
-func (t *tree) scaffoldedFile(from, to string, data any) error {
+func scaffoldedFile(t *tree.Tree, from, to string, data any) error {
 	content, err := scaffold.ReadFile(path.Join("scaffold", from))
 	if err != nil {
 		return err
@@ -51,7 +53,7 @@ func (t *tree) scaffoldedFile(from, to string, data any) error {
 	if err := tmpl.Execute(out, data); err != nil {
 		return err
 	}
-	t.write(to, out.Bytes())
+	t.Put(to, out.Bytes())
 	return nil
 }
 

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenantry/tenantry/internal/tree"
+
 	"golang.org/x/sync/errgroup"
 	sigsyaml "sigs.k8s.io/yaml"
 
@@ -59,19 +61,19 @@ func (f *Fleet) CreateTenant(o Onboarding) error {
 		return f.place(there, o)
 	}
 	dir := path.Join(baseDir, name)
-	if f.tree.isDir(dir) {
-		return fmt.Errorf("%s is there, and holds no Tenant %s: choose another name, or finish what it holds", f.tree.full(dir), name)
+	if f.tree.IsDir(dir) {
+		return fmt.Errorf("%s is there, and holds no Tenant %s: choose another name, or finish what it holds", f.tree.Full(dir), name)
 	}
 	content, err := tenantFile(o.Tenant)
 	if err != nil {
 		return err
 	}
-	f.tree.write(path.Join(dir, "tenant.yaml"), content)
-	if err := f.tree.scaffoldedFile("base/kustomization.yaml", path.Join(dir, "kustomization.yaml"), nil); err != nil {
+	f.tree.Put(path.Join(dir, "tenant.yaml"), content)
+	if err := scaffoldedFile(f.tree, "base/kustomization.yaml", path.Join(dir, "kustomization.yaml"), nil); err != nil {
 		return err
 	}
-	if f.tree.isFile(path.Join(baseDir, ".gitkeep")) {
-		f.tree.remove(path.Join(baseDir, ".gitkeep"))
+	if f.tree.IsFile(path.Join(baseDir, ".gitkeep")) {
+		f.tree.Remove(path.Join(baseDir, ".gitkeep"))
 	}
 	var g errgroup.Group // long lists take a while to print
 	for _, overlay := range o.Overlays {
@@ -100,7 +102,7 @@ func (f *Fleet) enter(overlay, base, name string, syncs []v1alpha1.Sync) error {
 		return err
 	}
 	if len(syncs) == 0 {
-		return f.tree.register(overlay, resource)
+		return register(f.tree, overlay, resource)
 	}
 	patch := &v1alpha1.Tenant{}
 	patch.Name, patch.Spec.Syncs = name, syncs
@@ -109,11 +111,11 @@ func (f *Fleet) enter(overlay, base, name string, syncs []v1alpha1.Sync) error {
 		return err
 	}
 	file := name + "-patch.yaml"
-	if f.tree.isFile(path.Join(overlay, file)) {
-		return fmt.Errorf("%s is there already: move it away", f.tree.full(path.Join(overlay, file)))
+	if f.tree.IsFile(path.Join(overlay, file)) {
+		return fmt.Errorf("%s is there already: move it away", f.tree.Full(path.Join(overlay, file)))
 	}
-	f.tree.write(path.Join(overlay, file), content)
-	return f.tree.register(overlay, resource, file)
+	f.tree.Put(path.Join(overlay, file), content)
+	return register(f.tree, overlay, resource, file)
 }
 
 // place gives a tenant that the fleet has the places that it lacks.
@@ -142,7 +144,7 @@ func (f *Fleet) place(t *Tenant, o Onboarding) error {
 // sameAs refuses to make a tenant that is there and is another.
 func (f *Fleet) sameAs(t *Tenant, o Onboarding) error {
 	if len(t.declared) > 1 {
-		return fmt.Errorf("tenant %s is declared in %s and elsewhere: change those files", t.Name, f.tree.full(t.File))
+		return fmt.Errorf("tenant %s is declared in %s and elsewhere: change those files", t.Name, f.tree.Full(t.File))
 	}
 	wanted := o.Tenant.DeepCopy()
 	if reflect.DeepEqual(wanted.Spec, v1alpha1.TenantSpec{}) && len(o.Syncs) == 0 && o.SyncsIn == nil {
@@ -164,7 +166,7 @@ func (f *Fleet) sameAs(t *Tenant, o Onboarding) error {
 	if same {
 		return nil
 	}
-	return fmt.Errorf("the fleet has a tenant %s that is not the same (%s:%d): change it there or with `tenantry tenant owner|namespace`, or delete it first", t.Name, f.tree.full(t.File), t.Line)
+	return fmt.Errorf("the fleet has a tenant %s that is not the same (%s:%d): change it there or with `tenantry tenant owner|namespace`, or delete it first", t.Name, f.tree.Full(t.File), t.Line)
 }
 
 func sameSpec(a, b *v1alpha1.Tenant) bool {
@@ -199,13 +201,13 @@ func (f *Fleet) syncsElsewhere(t *Tenant, overlay string) ([]v1alpha1.Sync, erro
 
 // decode is a tenant with its patches.
 func (f *Fleet) decode(d document) (*v1alpha1.Tenant, error) {
-	content, err := f.tree.effective(d)
+	content, err := effective(f.tree, d)
 	if err != nil {
 		return nil, err
 	}
 	t := &v1alpha1.Tenant{}
 	if err := sigsyaml.UnmarshalStrict(content, t); err != nil {
-		return nil, &Error{File: f.tree.full(d.file), Line: d.node.Line, What: strings.TrimPrefix(err.Error(), "error unmarshaling JSON: while decoding JSON: json: ")}
+		return nil, &tree.Error{File: f.tree.Full(d.file), Line: d.node.Line, What: strings.TrimPrefix(err.Error(), "error unmarshaling JSON: while decoding JSON: json: ")}
 	}
 	return t, nil
 }
@@ -238,7 +240,7 @@ func tenantFile(t *v1alpha1.Tenant) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return reindented(content)
+	return tree.Reindented(content)
 }
 
 // relative is a path as a kustomization in dir names it.

@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 
+	"github.com/tenantry/tenantry/internal/tree"
+
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
@@ -44,27 +46,27 @@ func (f *Fleet) DeleteTenant(name string, overlays ...string) error {
 			return err
 		}
 	}
-	if !f.tree.isDir(baseDir) {
-		f.tree.write(path.Join(baseDir, ".gitkeep"), nil) // Git keeps no directory that is empty
+	if !f.tree.IsDir(baseDir) {
+		f.tree.Put(path.Join(baseDir, ".gitkeep"), nil) // Git keeps no directory that is empty
 	}
 	return f.disown()
 }
 
 // dropPatch removes a file with patches of this tenant alone, wherever it is named.
 func (f *Fleet) dropPatch(t *Tenant, p patch) error {
-	if p.node.Kind == yaml.SequenceNode || p.exact != t.Name || f.tree.kustomizationIn(p.dir) == p.file {
+	if p.node.Kind == yaml.SequenceNode || p.exact != t.Name || f.tree.KustomizationIn(p.dir) == p.file {
 		if p.exact == t.Name {
-			return &Error{File: f.tree.full(p.file), Line: p.line, What: fmt.Sprintf("a patch of tenant %s stands here among others: take it out first", t.Name)}
+			return &tree.Error{File: f.tree.Full(p.file), Line: p.line, What: fmt.Sprintf("a patch of tenant %s stands here among others: take it out first", t.Name)}
 		}
 		return nil // it is for other tenants too, and stays for them
 	}
-	if !f.tree.isFile(p.file) {
+	if !f.tree.IsFile(p.file) {
 		return nil // it went with another overlay
 	}
 	if err := f.alone(t, p.file, true); err != nil {
 		return err
 	}
-	f.tree.remove(p.file)
+	f.tree.Remove(p.file)
 	return f.unregisterEverywhere(p.file)
 }
 
@@ -76,30 +78,30 @@ func (f *Fleet) dropDeclared(t *Tenant, d document) error {
 	}
 	files := []string{target}
 	if target != d.file {
-		files = f.tree.files(target)
+		files = f.tree.Files(target)
 	}
 	for _, file := range files {
 		if err := f.alone(t, file, target == d.file); err != nil {
 			return err
 		}
-		f.tree.remove(file)
+		f.tree.Remove(file)
 	}
 	return f.unregisterEverywhere(target)
 }
 
 // alone refuses a file that holds other tenants too, or with strict anything else.
 func (f *Fleet) alone(t *Tenant, file string, strict bool) error {
-	if !isYAML(file) {
+	if !tree.IsYAML(file) {
 		return nil
 	}
-	documents, err := f.tree.documents(file)
+	documents, err := f.tree.Documents(file)
 	if err != nil {
 		return err
 	}
-	for _, d := range flattened(documents) {
-		kind, name := text(d, "kind"), text(d, "metadata", "name")
+	for _, d := range tree.Flattened(documents) {
+		kind, name := tree.Text(d, "kind"), tree.Text(d, "metadata", "name")
 		if kind == "Tenant" && name != t.Name || strict && kind != "Tenant" {
-			return &Error{File: f.tree.full(file), Line: d.Line, What: fmt.Sprintf("it holds %s %s beside tenant %s: take the tenant out of it by hand", kind, name, t.Name)}
+			return &tree.Error{File: f.tree.Full(file), Line: d.Line, What: fmt.Sprintf("it holds %s %s beside tenant %s: take the tenant out of it by hand", kind, name, t.Name)}
 		}
 	}
 	return nil
@@ -108,7 +110,7 @@ func (f *Fleet) alone(t *Tenant, file string, strict bool) error {
 // unregisterEverywhere takes a file or a directory out of every kustomization of the tenants.
 func (f *Fleet) unregisterEverywhere(target string) error {
 	for _, dir := range f.kustomizationsOfTenants() {
-		if _, err := f.tree.unregister(dir, target); err != nil {
+		if _, err := unregister(f.tree, dir, target); err != nil {
 			return err
 		}
 	}
@@ -131,7 +133,7 @@ func (f *Fleet) kustomizationsOfTenants() []string {
 func (f *Fleet) leave(t *Tenant, overlay string) error {
 	for _, d := range t.declared {
 		for _, target := range []string{d.file, path.Dir(d.file)} {
-			gone, err := f.tree.unregister(overlay, target)
+			gone, err := unregister(f.tree, overlay, target)
 			if err != nil || gone {
 				return err
 			}

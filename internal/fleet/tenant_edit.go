@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenantry/tenantry/internal/tree"
+
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
 
@@ -35,16 +37,16 @@ func (f *Fleet) EditTenant(name string, e Edit) (found bool, err error) {
 			return nil
 		}
 		done[file] = true
-		documents, err := f.tree.documents(file)
+		documents, err := f.tree.Documents(file)
 		if err != nil {
 			return err
 		}
 		for i, d := range documents {
-			if !slices.ContainsFunc(flattened([]*yaml.Node{d}), isTenant(name)) {
+			if !slices.ContainsFunc(tree.Flattened([]*yaml.Node{d}), isTenant(name)) {
 				continue
 			}
-			if err := f.tree.edit(file, i, func(root *yaml.Node) error {
-				for _, object := range flattened([]*yaml.Node{root}) {
+			if err := f.tree.Edit(file, i, func(root *yaml.Node) error {
+				for _, object := range tree.Flattened([]*yaml.Node{root}) {
 					if !isTenant(name)(object) {
 						continue
 					}
@@ -81,7 +83,9 @@ func (f *Fleet) EditTenant(name string, e Edit) (found bool, err error) {
 }
 
 func isTenant(name string) func(*yaml.Node) bool {
-	return func(n *yaml.Node) bool { return text(n, "kind") == "Tenant" && text(n, "metadata", "name") == name }
+	return func(n *yaml.Node) bool {
+		return tree.Text(n, "kind") == "Tenant" && tree.Text(n, "metadata", "name") == name
+	}
 }
 
 // wish is how a tenant is to be everywhere after a change.
@@ -105,9 +109,9 @@ func (f *Fleet) fulfilled(w wish) error {
 		if w.holds(tenant) {
 			continue
 		}
-		at := &Error{File: f.tree.full(p.Path), What: fmt.Sprintf("a patch of tenant %s has the last word there: change that first", w.tenant)}
+		at := &tree.Error{File: f.tree.Full(p.Path), What: fmt.Sprintf("a patch of tenant %s has the last word there: change that first", w.tenant)}
 		for _, patch := range p.document.patches {
-			at.File, at.Line = f.tree.full(patch.file), patch.line
+			at.File, at.Line = f.tree.Full(patch.file), patch.line
 		}
 		return at
 	}
@@ -118,14 +122,14 @@ func (f *Fleet) fulfilled(w wish) error {
 func AddOwner(o v1alpha1.Owner) Edit {
 	return Edit{
 		change: func(t *yaml.Node, patch bool) (bool, error) {
-			if patch && field(t, "spec", "owners") == nil {
+			if patch && tree.Field(t, "spec", "owners") == nil {
 				return false, nil // the base's list holds here too
 			}
-			list, err := listIn(t, true, "spec", "owners")
+			list, err := tree.ListIn(t, true, "spec", "owners")
 			if err != nil {
 				return false, err
 			}
-			entry, err := toNode(o)
+			entry, err := tree.ToNode(o)
 			if err != nil {
 				return false, err
 			}
@@ -134,7 +138,7 @@ func AddOwner(o v1alpha1.Owner) Edit {
 			} else {
 				list.Content = append(list.Content, entry)
 			}
-			unfold(list)
+			tree.Unfold(list)
 			return true, nil
 		},
 		holds: func(t *v1alpha1.Tenant) bool {
@@ -158,14 +162,14 @@ func roleOf(o v1alpha1.Owner) v1alpha1.Role {
 // it says so already.
 func retell(have, want *yaml.Node) {
 	for i := 0; i+1 < len(have.Content); i += 2 {
-		if field(want, have.Content[i].Value) == nil {
+		if tree.Field(want, have.Content[i].Value) == nil {
 			have.Content = slices.Delete(have.Content, i, i+2)
 			i -= 2
 		}
 	}
 	for i := 0; i+1 < len(want.Content); i += 2 {
 		key, value := want.Content[i], want.Content[i+1]
-		if old := field(have, key.Value); old != nil {
+		if old := tree.Field(have, key.Value); old != nil {
 			old.Value, old.Content, old.Kind, old.Tag = value.Value, value.Content, value.Kind, value.Tag
 		} else {
 			have.Content = append(have.Content, key, value)
@@ -175,14 +179,14 @@ func retell(have, want *yaml.Node) {
 
 func isOwner(o v1alpha1.Owner) func(*yaml.Node) bool {
 	return func(n *yaml.Node) bool {
-		return text(n, "kind") == string(o.Kind) && text(n, "name") == o.Name && text(n, "namespace") == o.Namespace
+		return tree.Text(n, "kind") == string(o.Kind) && tree.Text(n, "name") == o.Name && tree.Text(n, "namespace") == o.Namespace
 	}
 }
 
 // RemoveOwner removes an owner.
 func RemoveOwner(o v1alpha1.Owner) Edit {
 	return Edit{
-		change: func(t *yaml.Node, patch bool) (bool, error) { return drop(t, patch, isOwner(o), "spec", "owners") },
+		change: func(t *yaml.Node, patch bool) (bool, error) { return tree.Drop(t, patch, isOwner(o), "spec", "owners") },
 		holds: func(t *v1alpha1.Tenant) bool {
 			return !slices.ContainsFunc(t.Spec.Owners, func(have v1alpha1.Owner) bool {
 				return have.Kind == o.Kind && have.Name == o.Name && have.Namespace == o.Namespace
@@ -195,10 +199,10 @@ func RemoveOwner(o v1alpha1.Owner) Edit {
 func AddNamespace(name string) Edit {
 	return Edit{
 		change: func(t *yaml.Node, patch bool) (bool, error) {
-			if patch && field(t, "spec", "namespaces", "declared") == nil {
+			if patch && tree.Field(t, "spec", "namespaces", "declared") == nil {
 				return false, nil
 			}
-			return true, add(t, name, "spec", "namespaces", "declared")
+			return true, tree.Add(t, name, "spec", "namespaces", "declared")
 		},
 		holds: func(t *v1alpha1.Tenant) bool { return slices.Contains(t.Spec.Namespaces.Declared, name) },
 	}
@@ -208,7 +212,7 @@ func AddNamespace(name string) Edit {
 func RemoveNamespace(name string) Edit {
 	return Edit{
 		change: func(t *yaml.Node, patch bool) (bool, error) {
-			return drop(t, patch, func(n *yaml.Node) bool { return n.Value == name }, "spec", "namespaces", "declared")
+			return tree.Drop(t, patch, func(n *yaml.Node) bool { return n.Value == name }, "spec", "namespaces", "declared")
 		},
 		holds: func(t *v1alpha1.Tenant) bool { return !slices.Contains(t.Spec.Namespaces.Declared, name) },
 	}
@@ -216,7 +220,7 @@ func RemoveNamespace(name string) Edit {
 
 // EditLive makes a change to a tenant that is no file of a fleet.
 func EditLive(t *v1alpha1.Tenant, e Edit) (bool, error) {
-	object, err := toNode(t)
+	object, err := tree.ToNode(t)
 	if err != nil {
 		return false, err
 	}
@@ -224,7 +228,7 @@ func EditLive(t *v1alpha1.Tenant, e Edit) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	content, err := toJSON(object)
+	content, err := tree.ToJSON(object)
 	if err != nil {
 		return false, err
 	}
@@ -260,7 +264,7 @@ func (f *Fleet) ByNamespace(namespace string) (*Tenant, error) {
 func (t *Tenant) namespaces() []string {
 	all := []string{t.Name}
 	for _, n := range t.nodes() {
-		for _, item := range items(n, "spec", "namespaces", "declared") {
+		for _, item := range tree.Items(n, "spec", "namespaces", "declared") {
 			all = append(all, item.Value)
 		}
 	}

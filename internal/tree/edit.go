@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package fleet
+package tree
 
 import (
 	"bytes"
@@ -15,28 +15,28 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// edit changes one document of a file and leaves every line as it is that the change
+// Edit changes one document of a file and leaves every line as it is that the change
 // doesn't touch: comments, blank lines, quotes and indentation.
-func (t *tree) edit(name string, document int, change func(*yaml.Node) error) error {
-	before, err := t.read(name)
+func (t *Tree) Edit(name string, document int, change func(*yaml.Node) error) error {
+	before, err := t.Read(name)
 	if err != nil {
 		return err
 	}
-	after, err := edited(t.full(name), before, document, change)
+	after, err := Edited(t.Full(name), before, document, change)
 	if err != nil {
 		return err
 	}
 	if !bytes.Equal(before, after) {
-		t.write(name, after)
+		t.Put(name, after)
 	}
 	return nil
 }
 
-// edited prints the file twice, as it was and as changed, and brings the difference of
+// Edited prints the file twice, as it was and as changed, and brings the difference of
 // the two into the text as it stands: the printer alone would lose blank lines.
-func edited(file string, before []byte, document int, change func(*yaml.Node) error) ([]byte, error) {
+func Edited(file string, before []byte, document int, change func(*yaml.Node) error) ([]byte, error) {
 	if windows, unix := []byte("\r\n"), []byte("\n"); bytes.Count(before, windows) == bytes.Count(before, unix) && bytes.Contains(before, windows) {
-		after, err := edited(file, bytes.ReplaceAll(before, windows, unix), document, change)
+		after, err := Edited(file, bytes.ReplaceAll(before, windows, unix), document, change)
 		return bytes.ReplaceAll(after, unix, windows), err
 	}
 	documents, err := allDocuments(file, before)
@@ -166,8 +166,8 @@ func means(text string, documents []*yaml.Node) bool {
 	return true
 }
 
-// reindented is a new file's text, with lists set in as in the rest of a fleet.
-func reindented(content []byte) ([]byte, error) {
+// Reindented is a new file's text, with lists set in as in the rest of a fleet.
+func Reindented(content []byte) ([]byte, error) {
 	n := &yaml.Node{}
 	if err := yaml.Unmarshal(content, n); err != nil {
 		return nil, err
@@ -177,10 +177,10 @@ func reindented(content []byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// add puts a value into a list of scalars that doesn't hold it yet: in its place when
+// Add puts a value into a list of scalars that doesn't hold it yet: in its place when
 // the list is sorted, else last.
-func add(object *yaml.Node, value string, names ...string) error {
-	n, err := listIn(object, true, names...)
+func Add(object *yaml.Node, value string, names ...string) error {
+	n, err := ListIn(object, true, names...)
 	if err != nil {
 		return err
 	}
@@ -196,14 +196,14 @@ func add(object *yaml.Node, value string, names ...string) error {
 		at, _ = slices.BinarySearch(values, value)
 	}
 	n.Content = slices.Insert(n.Content, at, yaml.NewStringRNode(value).YNode())
-	unfold(n)
+	Unfold(n)
 	return nil
 }
 
-// drop takes what matches out of a list, and the list out of its object when it
+// Drop takes what matches out of a list, and the list out of its object when it
 // becomes empty and keep is false. It tells whether anything matched.
-func drop(object *yaml.Node, keep bool, match func(*yaml.Node) bool, names ...string) (bool, error) {
-	n, err := listIn(object, false, names...)
+func Drop(object *yaml.Node, keep bool, match func(*yaml.Node) bool, names ...string) (bool, error) {
+	n, err := ListIn(object, false, names...)
 	if err != nil || n == nil {
 		return false, err
 	}
@@ -213,15 +213,15 @@ func drop(object *yaml.Node, keep bool, match func(*yaml.Node) bool, names ...st
 	case len(n.Content) == before:
 		return false, nil
 	case len(n.Content) == 0 && !keep:
-		without(object, names...)
+		Without(object, names...)
 	case len(n.Content) == 0:
 		n.Style = yaml.FlowStyle
 	}
 	return true, nil
 }
 
-// unfold lets a list that was empty, and so stood in one line, grow by lines.
-func unfold(n *yaml.Node) {
+// Unfold lets a list that was empty, and so stood in one line, grow by lines.
+func Unfold(n *yaml.Node) {
 	if n.Style == yaml.FlowStyle && len(n.Content) == 1 {
 		n.Style = 0
 	}

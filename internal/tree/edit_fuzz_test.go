@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package fleet
+package tree
 
 import (
 	"testing"
@@ -18,15 +18,15 @@ func FuzzEdit(f *testing.F) {
 		if err != nil || len(documents) == 0 || documents[0].Content[0].Kind != yaml.MappingNode {
 			return
 		}
-		if n := field(documents[0].Content[0], "resources"); n != nil && n.Kind != yaml.SequenceNode {
+		if n := Field(documents[0].Content[0], "resources"); n != nil && n.Kind != yaml.SequenceNode {
 			return
 		}
-		for _, n := range items(documents[0].Content[0], "resources") {
+		for _, n := range Items(documents[0].Content[0], "resources") {
 			if n.Value == "new" {
 				return
 			}
 		}
-		with, err := edited("x", []byte(text), 0, func(k *yaml.Node) error { return add(k, "new", "resources") })
+		with, err := Edited("x", []byte(text), 0, func(k *yaml.Node) error { return Add(k, "new", "resources") })
 		if err != nil {
 			return // the printer refuses what it can't print
 		}
@@ -35,7 +35,7 @@ func FuzzEdit(f *testing.F) {
 			t.Fatalf("%q became %q: %v", text, with, err)
 		}
 		found := 0
-		for _, n := range items(again[0].Content[0], "resources") {
+		for _, n := range Items(again[0].Content[0], "resources") {
 			if n.Value == "new" {
 				found++
 			}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package fleet
+package tree
 
 import (
 	"io/fs"
@@ -11,7 +11,7 @@ import (
 )
 
 // linked is what a link leads to.
-func (t *tree) linked(full string) ([]byte, error) {
+func (t *Tree) linked(full string) ([]byte, error) {
 	target, err := t.within(full)
 	if err != nil {
 		return nil, err
@@ -20,8 +20,8 @@ func (t *tree) linked(full string) ([]byte, error) {
 }
 
 // within resolves the links in a path, and refuses one that leads out of the fleet.
-func (t *tree) within(full string) (string, error) {
-	root, err := filepath.Abs(t.dir)
+func (t *Tree) within(full string) (string, error) {
+	root, err := filepath.Abs(t.Dir)
 	if err == nil {
 		root, err = filepath.EvalSymlinks(root)
 	}
@@ -42,7 +42,7 @@ func (t *tree) within(full string) (string, error) {
 }
 
 // enclosed refuses a directory that a link takes out of the fleet. Each is looked at once.
-func (t *tree) enclosed(dir string) error {
+func (t *Tree) enclosed(dir string) error {
 	if dir == "." || dir == "/" || dir == "" {
 		return nil
 	}
@@ -53,8 +53,8 @@ func (t *tree) enclosed(dir string) error {
 		return err
 	}
 	if err = t.enclosed(path.Dir(dir)); err == nil {
-		if info, statErr := os.Lstat(t.full(dir)); statErr == nil && info.Mode()&fs.ModeSymlink != 0 {
-			_, err = t.within(t.full(dir))
+		if info, statErr := os.Lstat(t.Full(dir)); statErr == nil && info.Mode()&fs.ModeSymlink != 0 {
+			_, err = t.within(t.Full(dir))
 		}
 	}
 	t.mu.Lock()

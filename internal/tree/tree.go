@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package fleet
+package tree
 
 import (
 	"bytes"
@@ -18,10 +18,11 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// tree is a directory as it would be with changes that are not written yet. Paths
+// Tree is a directory as it would be with changes that are not written yet. Paths
 // in it are relative and use slashes. Each file is read and parsed once.
-type tree struct {
-	dir string
+type Tree struct {
+	// Dir is its root on disk.
+	Dir string
 
 	mu      sync.Mutex
 	known   map[string]*file
@@ -40,14 +41,15 @@ type file struct {
 	readErr, err     error
 }
 
-func newTree(dir string) *tree {
-	return &tree{dir: dir, known: map[string]*file{}, changed: map[string]bool{}, kustomizations: map[string][]*yaml.Node{}, directories: map[string]error{}}
+// New is the tree of a directory.
+func New(dir string) *Tree {
+	return &Tree{Dir: dir, known: map[string]*file{}, changed: map[string]bool{}, kustomizations: map[string][]*yaml.Node{}, directories: map[string]error{}}
 }
 
-// full is a path as the process would open it, for messages too.
-func (t *tree) full(name string) string { return filepath.Join(t.dir, filepath.FromSlash(name)) }
+// Full is a path as the process would open it, for messages too.
+func (t *Tree) Full(name string) string { return filepath.Join(t.Dir, filepath.FromSlash(name)) }
 
-func (t *tree) file(name string) *file {
+func (t *Tree) file(name string) *file {
 	t.mu.Lock()
 	f := t.known[name]
 	if f == nil {
@@ -55,22 +57,22 @@ func (t *tree) file(name string) *file {
 		t.known[name] = f
 	}
 	t.mu.Unlock()
-	f.reading.Do(func() { f.content, f.readErr = t.original(name) })
+	f.reading.Do(func() { f.content, f.readErr = t.Original(name) })
 	return f
 }
 
-// read is a file's content; fs.ErrNotExist when there is no such file.
-func (t *tree) read(name string) ([]byte, error) {
+// Read is a file's content; fs.ErrNotExist when there is no such file.
+func (t *Tree) Read(name string) ([]byte, error) {
 	f := t.file(name)
 	return f.content, f.readErr
 }
 
-// original is a file's content on disk. Links that lead out of the fleet are not followed.
-func (t *tree) original(name string) ([]byte, error) {
+// Original is a file's content on disk. Links that lead out of the fleet are not followed.
+func (t *Tree) Original(name string) ([]byte, error) {
 	if err := t.enclosed(path.Dir(name)); err != nil {
 		return nil, err
 	}
-	full := t.full(name)
+	full := t.Full(name)
 	f, err := os.OpenFile(full, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
 	if errors.Is(err, syscall.ELOOP) {
 		return t.linked(full)
@@ -101,44 +103,46 @@ func notThere(err error) error {
 	return err
 }
 
-func (t *tree) write(name string, content []byte) { t.set(name, &file{content: content}) }
+// Put gives a file a content.
+func (t *Tree) Put(name string, content []byte) { t.set(name, &file{content: content}) }
 
-func (t *tree) remove(name string) { t.set(name, &file{readErr: fs.ErrNotExist}) }
+// Remove takes a file out.
+func (t *Tree) Remove(name string) { t.set(name, &file{readErr: fs.ErrNotExist}) }
 
-// forget takes back a change.
-func (t *tree) forget(name string) {
+// Forget takes back a change.
+func (t *Tree) Forget(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.known, name)
 	delete(t.changed, name)
 }
 
-func (t *tree) set(name string, f *file) {
+func (t *Tree) set(name string, f *file) {
 	f.reading.Do(func() {}) // it is known already
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.known[name], t.changed[name] = f, true
 }
 
-// isFile tells whether there is a file; one that can't be read is there, and says why
+// IsFile tells whether there is a file; one that can't be read is there, and says why
 // when it is.
-func (t *tree) isFile(name string) bool {
-	_, err := t.read(name)
+func (t *Tree) IsFile(name string) bool {
+	_, err := t.Read(name)
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// isDir tells whether a directory has any file in it, however deep.
-func (t *tree) isDir(name string) bool {
-	return slices.ContainsFunc(t.list(name), func(n string) bool {
+// IsDir tells whether a directory has any file in it, however deep.
+func (t *Tree) IsDir(name string) bool {
+	return slices.ContainsFunc(t.List(name), func(n string) bool {
 		sub, deeper := strings.CutSuffix(n, "/")
-		return !deeper || t.isDir(path.Join(name, sub))
+		return !deeper || t.IsDir(path.Join(name, sub))
 	})
 }
 
-// list is the sorted names in a directory; those of directories end in a slash.
-func (t *tree) list(name string) []string {
+// List is the sorted names in a directory; those of directories end in a slash.
+func (t *Tree) List(name string) []string {
 	names := map[string]bool{}
-	entries, _ := os.ReadDir(t.full(name)) // what isn't there has nothing in it
+	entries, _ := os.ReadDir(t.Full(name)) // what isn't there has nothing in it
 	for _, e := range entries {
 		if e.IsDir() {
 			names[e.Name()+"/"] = true
@@ -170,12 +174,12 @@ func (t *tree) list(name string) []string {
 	return all
 }
 
-// files are all files below a directory.
-func (t *tree) files(name string) []string {
+// Files are all files below a directory.
+func (t *Tree) Files(name string) []string {
 	var all []string
-	for _, n := range t.list(name) {
+	for _, n := range t.List(name) {
 		if dir, ok := strings.CutSuffix(n, "/"); ok {
-			all = append(all, t.files(path.Join(name, dir))...)
+			all = append(all, t.Files(path.Join(name, dir))...)
 		} else {
 			all = append(all, path.Join(name, n))
 		}
@@ -183,8 +187,8 @@ func (t *tree) files(name string) []string {
 	return all
 }
 
-// documents are the roots of a file's YAML documents.
-func (t *tree) documents(name string) ([]*yaml.Node, error) {
+// Documents are the roots of a file's YAML documents.
+func (t *Tree) Documents(name string) ([]*yaml.Node, error) {
 	f := t.file(name)
 	f.parsing.Do(func() {
 		if f.err = f.readErr; f.err == nil {
@@ -195,9 +199,9 @@ func (t *tree) documents(name string) ([]*yaml.Node, error) {
 }
 
 // parse parses kustomizations that say the same once: in base, nearly all of them do.
-func (t *tree) parse(name string, content []byte) ([]*yaml.Node, error) {
+func (t *Tree) parse(name string, content []byte) ([]*yaml.Node, error) {
 	if !strings.HasPrefix(path.Base(name), "kustomization.") {
-		return parse(t.full(name), content)
+		return Parse(t.Full(name), content)
 	}
 	t.mu.Lock()
 	documents, ok := t.kustomizations[string(content)]
@@ -205,7 +209,7 @@ func (t *tree) parse(name string, content []byte) ([]*yaml.Node, error) {
 	if ok {
 		return documents, nil
 	}
-	documents, err := parse(t.full(name), content)
+	documents, err := Parse(t.Full(name), content)
 	if err != nil {
 		return nil, err
 	}
@@ -215,8 +219,8 @@ func (t *tree) parse(name string, content []byte) ([]*yaml.Node, error) {
 	return documents, nil
 }
 
-// parse splits a file into its documents; empty ones are left out.
-func parse(file string, content []byte) ([]*yaml.Node, error) {
+// Parse splits a file into its documents; empty ones are left out.
+func Parse(file string, content []byte) ([]*yaml.Node, error) {
 	if !bytes.Contains(content, []byte("---")) { // one document is read faster as a whole
 		document := &yaml.Node{}
 		if err := yaml.Unmarshal(content, document); err != nil {

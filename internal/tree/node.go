@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package fleet
+package tree
 
 import (
 	"fmt"
@@ -9,17 +9,17 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// listIn is a list of an object, made with the mappings that lead to it when create is
+// ListIn is a list of an object, made with the mappings that lead to it when create is
 // given, else nil where it is not there. What is there and empty counts as not there;
 // what is something else is a mistake with a place.
-func listIn(object *yaml.Node, create bool, names ...string) (*yaml.Node, error) {
+func ListIn(object *yaml.Node, create bool, names ...string) (*yaml.Node, error) {
 	n := object
 	for i, name := range names {
 		kind, want := yaml.MappingNode, "a mapping"
 		if i == len(names)-1 {
 			kind, want = yaml.SequenceNode, "a list"
 		}
-		child := field(n, name)
+		child := Field(n, name)
 		switch {
 		case child == nil && !create:
 			return nil, nil
@@ -30,9 +30,9 @@ func listIn(object *yaml.Node, create bool, names ...string) (*yaml.Node, error)
 				n.Style = 0
 			}
 		case child.Kind == kind:
-		case empty(child) && !create:
+		case Empty(child) && !create:
 			return nil, nil
-		case empty(child):
+		case Empty(child):
 			*child = yaml.Node{Kind: kind, HeadComment: child.HeadComment, LineComment: child.LineComment, FootComment: child.FootComment}
 		case child.Kind == yaml.AliasNode:
 			return nil, &Error{Line: child.Line, What: fmt.Sprintf("%s is an alias of another place: change it by hand", strings.Join(names[:i+1], "."))}
@@ -44,15 +44,15 @@ func listIn(object *yaml.Node, create bool, names ...string) (*yaml.Node, error)
 	return n, nil
 }
 
-// empty tells whether a value is none: null, or a mapping or list without anything in it.
-func empty(n *yaml.Node) bool {
+// Empty tells whether a value is none: null, or a mapping or list without anything in it.
+func Empty(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && n.Tag == yaml.NodeTagNull || (n.Kind == yaml.MappingNode || n.Kind == yaml.SequenceNode) && len(n.Content) == 0
 }
 
-// without takes a field out of an object, and the mappings above it that it leaves
+// Without takes a field out of an object, and the mappings above it that it leaves
 // empty, but for spec.
-func without(object *yaml.Node, names ...string) {
-	parent := field(object, names[:len(names)-1]...)
+func Without(object *yaml.Node, names ...string) {
+	parent := Field(object, names[:len(names)-1]...)
 	if parent == nil {
 		return
 	}
@@ -66,7 +66,7 @@ func without(object *yaml.Node, names ...string) {
 	switch {
 	case len(parent.Content) > 0:
 	case len(names) > 2:
-		without(object, names[:len(names)-1]...)
+		Without(object, names[:len(names)-1]...)
 	default:
 		parent.Style = yaml.FlowStyle
 	}

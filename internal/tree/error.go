@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Error is a mistake in a file of the tree.
+type Error struct {
+	File string
+	Line int // 0: the file as a whole
+	What string
+}
+
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return e.File + ": " + e.What
+	}
+	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.What)
+}
+
+var yamlLine = regexp.MustCompile(`line (\d+): ?`)
+
+// YAMLError puts the line of a YAML error where editors look for it.
+func YAMLError(path string, err error) *Error {
+	what := strings.TrimPrefix(err.Error(), "yaml: ")
+	what = strings.TrimSpace(strings.TrimPrefix(what, "unmarshal errors:"))
+	e := &Error{File: path, What: what}
+	if m := yamlLine.FindStringSubmatch(what); m != nil {
+		_, _ = fmt.Sscan(m[1], &e.Line) // digits, by the expression
+		e.What = strings.Replace(what, m[0], "", 1)
+	}
+	return e
+}
+
+// syntaxError is a YAML error of a file's text. The parser counts lines from 0 where it
+// expected something else, and its scanner from 1.
+func syntaxError(path string, content []byte, err error) error {
+	e := YAMLError(path, err)
+	if strings.Contains(e.What, "did not find expected") {
+		e.Line = min(e.Line+1, bytes.Count(content, []byte("\n")))
+	}
+	return e
+}
+
+func LineOf(content []byte, word string) int {
+	for i, line := range bytes.Split(content, []byte("\n")) {
+		if word != "" && bytes.Contains(line, []byte(word)) {
+			return i + 1
+		}
+	}
+	return 0
+}
