@@ -43,6 +43,7 @@ lint: $(TOOLS)/golangci-lint ## Check style and likely mistakes
 generate: $(TOOLS)/controller-gen ## Write what is generated
 	$(TOOLS)/controller-gen object:headerFile=tools/boilerplate.go.txt crd paths=./api/... output:crd:dir=config/crd
 	go run ./hack/bundle
+	go run ./hack/schemas
 	go build -buildvcs=false -o bin/tenantry ./cmd/tenantry
 	./bin/tenantry install --export --part walls > examples/fleet/infrastructure/tenantry/walls/walls.yaml
 	./bin/tenantry install --export --part grants > examples/fleet/infrastructure/tenantry/grants/grants.yaml

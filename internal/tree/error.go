@@ -47,6 +47,7 @@ func syntaxError(path string, content []byte, err error) error {
 	return e
 }
 
+// LineOf is the first line that has a word in it, or 0.
 func LineOf(content []byte, word string) int {
 	for i, line := range bytes.Split(content, []byte("\n")) {
 		if word != "" && bytes.Contains(line, []byte(word)) {

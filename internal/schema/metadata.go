@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import (
+	"encoding/json"
+	"strings"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
+)
+
+// names are how kinds hold theirs, where that is not as a DNS subdomain.
+var names = map[string]apivalidation.ValidateNameFunc{
+	"Namespace":          apivalidation.NameIsDNSLabel,
+	"Service":            apivalidation.NameIsDNS1035Label,
+	"Role":               pathSegment,
+	"ClusterRole":        pathSegment,
+	"RoleBinding":        pathSegment,
+	"ClusterRoleBinding": pathSegment,
+}
+
+func pathSegment(name string, prefix bool) []string {
+	if prefix {
+		return path.IsValidPathSegmentPrefix(name)
+	}
+	return path.IsValidPathSegmentName(name)
+}
+
+// checkMetadata holds names, labels and annotations to their rules.
+func checkMetadata(k Kind, object map[string]any) []Problem {
+	raw, err := json.Marshal(object["metadata"])
+	if err != nil {
+		return []Problem{{Sort: Metadata, Path: []any{"metadata"}, What: "metadata: " + err.Error()}}
+	}
+	meta := metav1.ObjectMeta{}
+	strict, err := kjson.UnmarshalStrict(raw, &meta)
+	if err != nil {
+		what := strings.ReplaceAll(strings.TrimPrefix(err.Error(), "json: "), "Go struct field ObjectMeta.", "metadata.")
+		return []Problem{{Sort: Metadata, Path: metadataPath(what), What: "metadata: " + what}}
+	}
+	var all []Problem
+	for _, e := range strict {
+		what := strings.TrimPrefix(e.Error(), "unknown field ")
+		all = append(all, Problem{Sort: UnknownField, Path: append([]any{"metadata"}, Path(strings.Trim(what, `"`))...), What: "metadata." + strings.Trim(what, `"`) + " is no field of metadata"})
+	}
+	if k.Namespaced && meta.Namespace == "" {
+		meta.Namespace = "default" // whether it has one is known to who applies it
+	}
+	nameFn := names[k.Kind]
+	if nameFn == nil || k.Custom {
+		nameFn = apivalidation.NameIsDNSSubdomain
+	}
+	for _, e := range apivalidation.ValidateObjectMeta(&meta, k.Namespaced, nameFn, field.NewPath("metadata")) {
+		p := problem(e, Metadata)
+		if e.Type == field.ErrorTypeRequired && meta.Name == "" {
+			p = Problem{Sort: Metadata, Path: []any{"metadata"}, What: "metadata.name is required"}
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// metadataPath is the field of metadata that a decoder's message is about.
+func metadataPath(message string) []any {
+	for _, word := range strings.Fields(message) {
+		if strings.HasPrefix(word, "metadata.") {
+			return Path(word)
+		}
+	}
+	return []any{"metadata"}
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tenantry/tenantry/config"
+)
+
+// data is what hack/schemas wrote.
+//
+//go:embed data/*.json
+var data embed.FS
+
+// Newest is the minor of Kubernetes that is taken when none is named.
+const Newest = "1.36"
+
+// Minors are those of Kubernetes whose kinds are known, the newest first.
+func Minors() []string {
+	var all []string
+	entries, _ := data.ReadDir("data") // it is in the program
+	for _, e := range entries {
+		if minor, ok := strings.CutPrefix(e.Name(), "kubernetes-"); ok {
+			all = append(all, strings.TrimSuffix(minor, ".json"))
+		}
+	}
+	slices.Sort(all)
+	slices.Reverse(all)
+	return all
+}
+
+// Kind is how an API server serves one.
+type Kind struct {
+	schema.GroupVersionKind
+	// Resource is its plural, as rules of RBAC and policies name it.
+	Resource   string
+	Namespaced bool
+	// Custom says that a CRD defines it.
+	Custom bool
+}
+
+// Set is the kinds that a cluster serves.
+type Set struct {
+	// Minor of Kubernetes.
+	Minor string
+
+	builtin *builtin
+
+	mu      sync.Mutex
+	kinds   map[schema.GroupVersionKind]*known
+	checked map[schema.GroupVersionKind]*checker
+}
+
+// known is a kind of a CRD.
+type known struct {
+	Kind
+	served  bool
+	version apiextensionsv1.CustomResourceDefinitionVersion
+}
+
+// builtin is one of the files in data.
+type builtin struct {
+	Kinds map[string]struct {
+		Type, Resource string
+		Namespaced     bool
+	}
+	Types map[string]json.RawMessage
+}
+
+// bundled are the CRDs that every cluster with Tenantry has.
+var bundled = sync.OnceValues(func() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	content, err := data.ReadFile("data/flux.json")
+	if err != nil {
+		return nil, err
+	}
+	var flux struct {
+		CRDs []*apiextensionsv1.CustomResourceDefinition
+	}
+	if err := json.Unmarshal(content, &flux); err != nil {
+		return nil, err
+	}
+	if content, err = config.Files.ReadFile("crd/tenantry.dev_tenants.yaml"); err != nil {
+		return nil, err
+	}
+	tenants := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.Unmarshal(content, tenants); err != nil {
+		return nil, err
+	}
+	return append(flux.CRDs, tenants), nil
+})
+
+// For is what a cluster of a minor serves that has Flux and Tenantry.
+func For(minor string) (*Set, error) {
+	minor = strings.TrimPrefix(minor, "v")
+	content, err := data.ReadFile("data/kubernetes-" + minor + ".json")
+	if err != nil {
+		return nil, fmt.Errorf("the kinds of Kubernetes %s are not known; known are those of %s", minor, strings.Join(Minors(), ", "))
+	}
+	s := &Set{Minor: minor, builtin: &builtin{}, kinds: map[schema.GroupVersionKind]*known{}, checked: map[schema.GroupVersionKind]*checker{}}
+	if err := json.Unmarshal(content, s.builtin); err != nil {
+		return nil, fmt.Errorf("the kinds of Kubernetes %s: %w", minor, err)
+	}
+	crds, err := bundled()
+	if err != nil {
+		return nil, fmt.Errorf("bundled CRDs: %w", err)
+	}
+	for _, crd := range crds {
+		s.Define(crd)
+	}
+	return s, nil
+}
+
+// Define adds the kinds of a CRD, or replaces what was known of them.
+func (s *Set) Define(crd *apiextensionsv1.CustomResourceDefinition) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.kinds, func(gvk schema.GroupVersionKind, _ *known) bool {
+		return gvk.Group == crd.Spec.Group && gvk.Kind == crd.Spec.Names.Kind
+	})
+	for _, v := range crd.Spec.Versions {
+		gvk := schema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.Kind}
+		s.kinds[gvk] = &known{
+			Kind:   Kind{GroupVersionKind: gvk, Resource: crd.Spec.Names.Plural, Namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped, Custom: true},
+			served: v.Served, version: v,
+		}
+		delete(s.checked, gvk)
+	}
+}
+
+// Kind is how a kind is served; false when it is not.
+func (s *Set) Kind(gvk schema.GroupVersionKind) (Kind, bool) {
+	s.mu.Lock()
+	k := s.kinds[gvk]
+	s.mu.Unlock()
+	if k != nil {
+		return k.Kind, k.served
+	}
+	b, ok := s.builtin.Kinds[gvk.Group+"/"+gvk.Version+"/"+gvk.Kind]
+	return Kind{GroupVersionKind: gvk, Resource: b.Resource, Namespaced: b.Namespaced}, ok
+}
+
+// Versions are those in which a kind of a group is served, sorted.
+func (s *Set) Versions(gk schema.GroupKind) []string {
+	var all []string
+	s.mu.Lock()
+	for gvk, k := range s.kinds {
+		if gvk.GroupKind() == gk && k.served {
+			all = append(all, gvk.Version)
+		}
+	}
+	s.mu.Unlock()
+	for name := range s.builtin.Kinds {
+		part := strings.Split(name, "/")
+		if part[0] == gk.Group && part[2] == gk.Kind {
+			all = append(all, part[1])
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Groups are the API groups that any kind is known of.
+func (s *Set) Groups() map[string]bool {
+	all := map[string]bool{}
+	s.mu.Lock()
+	for gvk := range s.kinds {
+		all[gvk.Group] = true
+	}
+	s.mu.Unlock()
+	for name := range s.builtin.Kinds {
+		group, _, _ := strings.Cut(name, "/")
+		all[group] = true
+	}
+	return all
+}
