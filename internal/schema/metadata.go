@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
@@ -25,9 +25,9 @@ var names = map[string]apivalidation.ValidateNameFunc{
 
 func pathSegment(name string, prefix bool) []string {
 	if prefix {
-		return path.IsValidPathSegmentPrefix(name)
+		return content.IsPathSegmentPrefix(name)
 	}
-	return path.IsValidPathSegmentName(name)
+	return content.IsPathSegmentName(name)
 }
 
 // checkMetadata holds names, labels and annotations to their rules.

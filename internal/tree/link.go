@@ -10,15 +10,6 @@ import (
 	"strings"
 )
 
-// linked is what a link leads to.
-func (t *Tree) linked(full string) ([]byte, error) {
-	target, err := t.within(full)
-	if err != nil {
-		return nil, err
-	}
-	return os.ReadFile(target)
-}
-
 // within resolves the links in a path, and refuses one that leads out of the fleet.
 func (t *Tree) within(full string) (string, error) {
 	root, err := filepath.Abs(t.Dir)

@@ -5,6 +5,7 @@ package tree
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -73,15 +74,39 @@ func (t *Tree) Original(name string) ([]byte, error) {
 		return nil, err
 	}
 	full := t.Full(name)
-	f, err := os.OpenFile(full, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
+	f, err := os.OpenFile(full, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, syscall.ELOOP) {
-		return t.linked(full)
+		var target string
+		if target, err = t.within(full); err != nil {
+			return nil, err
+		}
+		f, err = os.OpenFile(target, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	}
 	if err != nil {
 		return nil, notThere(err)
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	content := make([]byte, 0, 1024)
+	return contentOf(f, full)
+}
+
+// MaxFile is the largest file that is read, in bytes: no cluster takes an object of a
+// tenth of it, and nobody waits for what was put there by mistake or in malice.
+const MaxFile = 8 << 20
+
+// contentOf reads an open file, and no pipe or device, which may never end.
+func contentOf(f *os.File, full string) ([]byte, error) {
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, fs.ErrNotExist
+	case !info.Mode().IsRegular():
+		return nil, &Error{File: full, What: "it is no regular file"}
+	case info.Size() > MaxFile:
+		return nil, &Error{File: full, What: fmt.Sprintf("it has %d MB, and no manifest has more than %d: keep it elsewhere", info.Size()>>20, MaxFile>>20)}
+	}
+	content := make([]byte, 0, info.Size()+1)
 	for {
 		n, err := f.Read(content[len(content):cap(content)])
 		content = content[:len(content)+n]

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package build
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/tenantry/tenantry/internal/tree"
+)
+
+// Place is where something is written. Line and Column count from 1; 0 is not known.
+type Place struct {
+	File         string
+	Line, Column int
+}
+
+func (p Place) String() string {
+	switch {
+	case p.Line == 0:
+		return p.File
+	case p.Column == 0:
+		return fmt.Sprintf("%s:%d", p.File, p.Line)
+	default:
+		return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+	}
+}
+
+// Problem is a mistake in what is built.
+type Problem struct {
+	// Rule that it breaks.
+	Rule string
+	Place
+	// What is wrong and, where it can be told, what to do.
+	What, Mend string
+}
+
+// ID tells the objects of a build apart.
+type ID struct {
+	schema.GroupVersionKind
+	Namespace, Name string
+}
+
+func (id ID) String() string {
+	if id.Namespace == "" {
+		return id.Kind + " " + id.Name
+	}
+	return id.Kind + " " + id.Namespace + "/" + id.Name
+}
+
+// Object is an object as a directory renders it.
+type Object struct {
+	ID
+	// File that it is written in, as the process would open it.
+	File string
+	// Node is how it is written there; nil for what a generator made.
+	Node *yaml.Node
+
+	patches []*patch
+	once    sync.Once
+	fields  map[string]any
+	problem *Problem
+}
+
+// newObject is an object as it is written.
+func newObject(file string, n *yaml.Node) *Object {
+	return &Object{ID: idOf(n), File: file, Node: n}
+}
+
+func idOf(n *yaml.Node) ID {
+	return ID{
+		GroupVersionKind: schema.FromAPIVersionAndKind(tree.Text(n, "apiVersion"), tree.Text(n, "kind")),
+		Namespace:        tree.Text(n, "metadata", "namespace"), Name: tree.Text(n, "metadata", "name"),
+	}
+}
+
+// Made is an object that something makes of another, and that is written where that is.
+func Made(of *Object, fields map[string]any) *Object {
+	o := &Object{ID: IDOf(fields), File: of.File, Node: of.Node, patches: of.patches, fields: fields}
+	o.once.Do(func() {}) // its fields are known
+	return o
+}
+
+// IDOf is what an object calls itself.
+func IDOf(fields map[string]any) ID {
+	apiVersion, _ := fields["apiVersion"].(string)
+	kind, _ := fields["kind"].(string)
+	id := ID{GroupVersionKind: schema.FromAPIVersionAndKind(apiVersion, kind)}
+	if metadata, ok := fields["metadata"].(map[string]any); ok {
+		id.Namespace, _ = metadata["namespace"].(string)
+		id.Name, _ = metadata["name"].(string)
+	}
+	return id
+}
+
+// with is the object with a further patch; the one that it builds on is left as it is.
+func (o *Object) with(p *patch) *Object {
+	return &Object{ID: o.ID, File: o.File, Node: o.Node, patches: append(o.patches[:len(o.patches):len(o.patches)], p)}
+}
+
+// Fields are those of the object with all patches. They are shared: nobody changes them.
+func (o *Object) Fields() (map[string]any, *Problem) {
+	o.once.Do(func() { o.fields, o.problem = o.render() })
+	return o.fields, o.problem
+}
+
+func (o *Object) render() (map[string]any, *Problem) {
+	content, err := tree.ToJSON(o.Node)
+	if err != nil {
+		return nil, syntaxProblem(tree.YAMLError(o.File, err))
+	}
+	for _, p := range o.patches {
+		if p.operations != nil {
+			content, err = p.operations.Apply(content)
+		} else {
+			content, err = jsonpatch.MergePatch(content, p.merge)
+		}
+		if err != nil {
+			return nil, &Problem{Rule: "patch-unfit", Place: p.place, What: fmt.Sprintf("this patch doesn't fit %s: %v", o.ID, err), Mend: "patch what is there: a path of a JSON patch has to exist, but for its last part in add"}
+		}
+	}
+	fields := map[string]any{}
+	if err := json.Unmarshal(content, &fields); err != nil {
+		return nil, &Problem{Rule: "yaml-syntax", Place: o.At(), What: err.Error()}
+	}
+	return fields, nil
+}
+
+// At is where the object is written.
+func (o *Object) At() Place {
+	if o.Node == nil {
+		return Place{File: o.File}
+	}
+	return Place{o.File, o.Node.Line, o.Node.Column}
+}
+
+// Place is where a field of it is written: in the last patch that says it, else in the
+// object. Of one that is nowhere, the innermost object around it that is somewhere.
+func (o *Object) Place(path ...any) Place {
+	if o.Node == nil {
+		return Place{File: o.File}
+	}
+	for i := len(o.patches) - 1; i >= 0; i-- {
+		p := o.patches[i]
+		if n := p.find(path); n != nil {
+			return p.at(n)
+		}
+	}
+	n, _ := follow(o.Node, path)
+	return Place{o.File, n.Line, n.Column}
+}
+
+// follow goes down a path as far as it leads, and tells whether that is all the way.
+// It ends at the name of a field, which is where people look.
+func follow(n *yaml.Node, path []any) (*yaml.Node, bool) {
+	at := n
+	for _, step := range path {
+		var next *yaml.Node
+		if n.Kind == yaml.AliasNode {
+			n = n.Alias
+		}
+		switch key := step.(type) {
+		case int:
+			if n.Kind == yaml.SequenceNode && key < len(n.Content) {
+				next = n.Content[key]
+				at = next
+			}
+		case string:
+			for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+				if n.Content[i].Value == key {
+					next = n.Content[i+1]
+					at = n.Content[i]
+				}
+			}
+		}
+		if next == nil {
+			return at, false
+		}
+		n = next
+	}
+	return at, true
+}
+
+// Value is what the object has at a path of names, or nil.
+func Value(fields map[string]any, path ...string) any {
+	var v any = fields
+	for _, name := range path {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = m[name]
+	}
+	return v
+}
+
+// Text is the text that an object has at a path of names, or "".
+func Text(fields map[string]any, path ...string) string {
+	s, _ := Value(fields, path...).(string)
+	return s
+}
+
+// Items are the entries of the list that an object has at a path of names.
+func Items(fields map[string]any, path ...string) []any {
+	list, _ := Value(fields, path...).([]any)
+	return list
+}
+
+// syntaxProblem is what is wrong with a file's text.
+func syntaxProblem(err error) *Problem {
+	p := &Problem{Rule: "yaml-syntax", What: err.Error(), Mend: "mend the YAML"}
+	if e, ok := err.(*tree.Error); ok {
+		p.Place, p.What = Place{File: e.File, Line: e.Line}, e.What
+		switch {
+		case strings.Contains(e.What, "link that leads out"):
+			p.Rule, p.Mend = "link-outside", "put the file itself into the repository"
+		case strings.Contains(e.What, "MB, and no manifest"), strings.Contains(e.What, "regular file"):
+			p.Rule, p.Mend = "file-unreadable", ""
+		}
+	}
+	return p
+}
+
+// objectOf is an object that was rendered already.
+func objectOf(content []byte, file string) (*Object, *Problem) {
+	fields := map[string]any{}
+	if err := json.Unmarshal(content, &fields); err != nil {
+		return nil, &Problem{Rule: "kustomize", Place: Place{File: file}, What: err.Error()}
+	}
+	o := &Object{ID: IDOf(fields), File: file, fields: fields}
+	o.once.Do(func() {})
+	return o, nil
+}

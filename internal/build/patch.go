@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package build
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/tenantry/tenantry/internal/tree"
+)
+
+// patch is a change that a kustomization makes to objects.
+type patch struct {
+	place      Place
+	inline     bool       // it stands in a text of the kustomization
+	shift      [2]int     // lines and columns from that text's to the file's
+	node       *yaml.Node // a mapping to merge, or a sequence of JSON patch operations
+	merge      []byte
+	operations jsonpatch.Patch
+	id         ID // of the one object that it is for, when it is for one
+	targeted   bool
+	selects    func(ID) bool
+	deletes    bool
+}
+
+// at is a place within the patch.
+func (p *patch) at(n *yaml.Node) Place {
+	if p.inline {
+		return Place{p.place.File, n.Line + p.shift[0], n.Column + p.shift[1]}
+	}
+	return Place{p.place.File, n.Line, n.Column}
+}
+
+// find is where the patch says a field, or nil.
+func (p *patch) find(field []any) *yaml.Node {
+	if p.operations == nil {
+		for n := len(field); n > 0; n-- {
+			if at, all := follow(p.node, field[:n]); all {
+				if n == len(field) || p.replaces(field[:n]) {
+					return at
+				}
+				return nil
+			}
+		}
+		return nil
+	}
+	pointer := pointerOf(field)
+	for i := len(p.node.Content) - 1; i >= 0; i-- {
+		operation := p.node.Content[i]
+		to := strings.TrimSuffix(tree.Text(operation, "path"), "/-")
+		if to == pointer || strings.HasPrefix(pointer, to+"/") {
+			if v := tree.Field(operation, "value"); v != nil {
+				return v
+			}
+			return operation
+		}
+	}
+	return nil
+}
+
+// replaces tells whether the patch has a list at a path, and so all that is in it.
+func (p *patch) replaces(path []any) bool {
+	n := p.node
+	for _, step := range path {
+		name, ok := step.(string)
+		if !ok {
+			return true
+		}
+		if n = tree.Field(n, name); n == nil {
+			return false
+		}
+	}
+	return n.Kind == yaml.SequenceNode
+}
+
+func pointerOf(path []any) string {
+	b := strings.Builder{}
+	for _, step := range path {
+		fmt.Fprintf(&b, "/%s", strings.NewReplacer("~", "~0", "/", "~1").Replace(fmt.Sprint(step)))
+	}
+	return b.String()
+}
+
+// errSlow says that only kustomize itself can render a kustomization.
+var errSlow = errors.New("more than resources and plain patches")
+
+// patchesOf reads one entry of a kustomization's patches.
+func (b *Builder) patchesOf(dir, file string, entry *yaml.Node) ([]*patch, *Problem, error) {
+	at := Place{b.tree.Full(file), entry.Line, entry.Column}
+	name, text := tree.Text(entry, "path"), tree.Field(entry, "patch")
+	target := tree.Field(entry, "target")
+	switch {
+	case entry.Kind == yaml.ScalarNode && !strings.Contains(entry.Value, "\n"):
+		name = entry.Value
+	case entry.Kind == yaml.ScalarNode:
+		text = entry
+	case tree.Field(entry, "options") != nil, tree.Field(target, "labelSelector") != nil, tree.Field(target, "annotationSelector") != nil:
+		return nil, nil, errSlow
+	}
+	var documents []*yaml.Node
+	var err error
+	inline, shift := false, [2]int{}
+	if name != "" {
+		from := path.Join(dir, name)
+		documents, err = b.documents(from)
+		at = Place{File: b.tree.Full(from), Line: 1, Column: 1}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, b.missing(file, entry, name), nil
+		}
+	} else if text != nil {
+		at = Place{at.File, text.Line, text.Column}
+		inline, shift = true, b.shift(file, text)
+		documents, err = tree.Parse(at.File, []byte(text.Value))
+	}
+	if err != nil {
+		p := syntaxProblem(err)
+		if inline {
+			p.Line += shift[0]
+		}
+		return nil, p, nil
+	}
+	var all []*patch
+	for _, d := range documents {
+		p := &patch{place: at, inline: inline, shift: shift, node: d, targeted: target != nil}
+		if !inline && d.Line > 0 {
+			p.place.Line, p.place.Column = d.Line, d.Column
+		}
+		if err := p.read(target); err != nil {
+			if errors.Is(err, errSlow) {
+				return nil, nil, err
+			}
+			return nil, &Problem{Rule: "kustomize", Place: p.place, What: "this patch can't be read: " + err.Error()}, nil
+		}
+		all = append(all, p)
+	}
+	return all, nil, nil
+}
+
+// shift is how far the lines and columns of a text in a file are from the file's.
+func (b *Builder) shift(file string, text *yaml.Node) [2]int {
+	if text.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0 {
+		return [2]int{text.Line - 1, text.Column}
+	}
+	content, err := b.tree.Read(file)
+	if err != nil {
+		return [2]int{text.Line, 0}
+	}
+	lines := strings.SplitN(string(content), "\n", text.Line+2)
+	if len(lines) < text.Line+1 {
+		return [2]int{text.Line, 0}
+	}
+	line := lines[text.Line]
+	return [2]int{text.Line, len(line) - len(strings.TrimLeft(line, " "))}
+}
+
+// read makes of a patch's document what is done, and to what.
+func (p *patch) read(target *yaml.Node) error {
+	content, err := tree.ToJSON(p.node)
+	if err != nil {
+		return err
+	}
+	if p.node.Kind == yaml.SequenceNode {
+		p.operations, err = jsonpatch.DecodePatch(content)
+	} else {
+		p.merge = content
+		p.deletes = tree.Text(p.node, "$patch") == "delete"
+	}
+	if err != nil {
+		return err
+	}
+	if p.targeted {
+		if p.selects, err = selector(target); err != nil {
+			return err
+		}
+		p.id = ID{Name: tree.Text(target, "name"), GroupVersionKind: schema.GroupVersionKind{Kind: tree.Text(target, "kind")}}
+		if p.operations == nil && !p.deletes && !p.plain(ID{}) {
+			return errSlow
+		}
+		return nil
+	}
+	p.id = idOf(p.node)
+	p.selects = func(id ID) bool { return id == p.id }
+	if p.operations != nil {
+		return errors.New("a JSON patch needs a target")
+	}
+	if !p.deletes && !p.plain(p.id) {
+		return errSlow
+	}
+	return nil
+}
+
+// plain tells whether a merge is the same to kustomize as a JSON merge patch: it knows
+// the lists of Kubernetes' own kinds, and directives.
+func (p *patch) plain(id ID) bool {
+	custom := id.Kind != "" && strings.Contains(id.Group, ".") && !strings.HasSuffix(id.Group, ".k8s.io")
+	return plain(p.node, custom)
+}
+
+func plain(n *yaml.Node, lists bool) bool {
+	switch n.Kind {
+	case yaml.AliasNode:
+		return false
+	case yaml.SequenceNode:
+		if !lists {
+			return false
+		}
+	case yaml.MappingNode:
+		for i := 0; i < len(n.Content); i += 2 {
+			if strings.HasPrefix(n.Content[i].Value, "$") || n.Content[i].Kind != yaml.ScalarNode || n.Content[i].Value == "<<" {
+				return false
+			}
+		}
+	}
+	for _, sub := range n.Content {
+		if !plain(sub, lists) {
+			return false
+		}
+	}
+	return true
+}
+
+// selector is how kustomize reads a target: each part an expression for the whole.
+func selector(target *yaml.Node) (func(ID) bool, error) {
+	parts := []struct {
+		name string
+		of   func(ID) string
+		re   *regexp.Regexp
+	}{
+		{name: "group", of: func(id ID) string { return id.Group }},
+		{name: "version", of: func(id ID) string { return id.Version }},
+		{name: "kind", of: func(id ID) string { return id.Kind }},
+		{name: "name", of: func(id ID) string { return id.Name }},
+		{name: "namespace", of: func(id ID) string { return id.Namespace }},
+	}
+	for i := range parts {
+		text := tree.Text(target, parts[i].name)
+		if text == "" {
+			continue
+		}
+		var err error
+		if parts[i].re, err = regexp.Compile("^(?:" + text + ")$"); err != nil {
+			return nil, fmt.Errorf("target.%s: %w", parts[i].name, err)
+		}
+	}
+	return func(id ID) bool {
+		for _, p := range parts {
+			if p.re != nil && !p.re.MatchString(p.of(id)) {
+				return false
+			}
+		}
+		return true
+	}, nil
+}
+
+// exact tells whether a target's name is one name and no expression.
+func exact(name string) bool {
+	return name != "" && regexp.QuoteMeta(name) == strings.ReplaceAll(name, ".", `\.`)
+}
+
+// patched puts patches on objects. Most are for one object, so a list of them costs no
+// more than its length.
+func patched(all []*Object, patches []*patch) ([]*Object, []Problem) {
+	if len(patches) == 0 {
+		return all, nil
+	}
+	all = append([]*Object{}, all...)
+	named := map[string][]int{}
+	for i, o := range all {
+		named[o.Name] = append(named[o.Name], i)
+	}
+	var problems []Problem
+	gone := map[int]bool{}
+	for _, p := range patches {
+		found := 0
+		put := func(i int) {
+			if gone[i] || !p.selects(all[i].ID) {
+				return
+			}
+			found++
+			if p.deletes {
+				gone[i] = true
+			} else {
+				all[i] = all[i].with(p)
+			}
+		}
+		if exact(p.id.Name) {
+			for _, i := range named[p.id.Name] {
+				put(i)
+			}
+		} else {
+			for i := range all {
+				put(i)
+			}
+		}
+		switch {
+		case found > 0:
+		case p.targeted:
+			problems = append(problems, Problem{Rule: "patch-idle", Place: p.place, What: "its target matches nothing, so this patch does nothing", Mend: "name what is there, or take the patch out"})
+		default:
+			mend := "name an object that the resources above bring, or take the patch out"
+			for _, i := range named[p.id.Name] {
+				if all[i].Kind == p.id.Kind {
+					mend = fmt.Sprintf("there is %s of %s in namespace %q: name that", all[i].ID, all[i].GroupVersion(), all[i].Namespace)
+				}
+			}
+			problems = append(problems, Problem{Rule: "patch-target", Place: p.place, What: fmt.Sprintf("it patches %s of %s, which is not among what it is applied to", p.id, p.id.GroupVersion()), Mend: mend})
+		}
+	}
+	var left []*Object
+	for i, o := range all {
+		if !gone[i] {
+			left = append(left, o)
+		}
+	}
+	return left, problems
+}
