@@ -177,18 +177,27 @@ func (b *Builder) component(r *Result, dir, file string, n *yaml.Node, above []s
 	if problem := b.reachable(file, n, target); problem != nil {
 		return problem
 	}
-	inner := b.tree.KustomizationIn(target)
-	if inner == "" {
+	if b.tree.KustomizationIn(target) == "" {
 		return b.missing(file, n, n.Value)
 	}
+	return b.componentAt(r, target, Place{b.tree.Full(file), n.Line, n.Column}, slow, above...)
+}
+
+// componentAt adds the component of a directory.
+func (b *Builder) componentAt(r *Result, target string, at Place, slow *error, above ...string) *Problem {
+	target = path.Clean(target)
 	if slices.Contains(above, target) {
-		return &Problem{Rule: "kustomize-loop", Place: Place{b.tree.Full(file), n.Line, n.Column}, What: n.Value + " includes itself"}
+		return &Problem{Rule: "kustomize-loop", Place: at, What: target + " includes itself"}
 	}
-	k, problem := b.kustomization(inner)
+	file := b.tree.KustomizationIn(target)
+	if file == "" {
+		return &Problem{Rule: "path-missing", Place: at, What: "component " + target + " is not there", Mend: "name a directory with a kustomization.yaml of kind Component"}
+	}
+	k, problem := b.kustomization(file)
 	if problem != nil {
 		return problem
 	}
-	if err := b.layer(r, target, inner, k, append(above, target)); err != nil {
+	if err := b.layer(r, target, file, k, append(above[:len(above):len(above)], target)); err != nil {
 		*slow = err
 	}
 	return nil

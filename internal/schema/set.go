@@ -184,3 +184,20 @@ func (s *Set) Groups() map[string]bool {
 	}
 	return all
 }
+
+// Kinds are all that are served, in no order.
+func (s *Set) Kinds() []Kind {
+	var all []Kind
+	s.mu.Lock()
+	for _, k := range s.kinds {
+		if k.served {
+			all = append(all, k.Kind)
+		}
+	}
+	s.mu.Unlock()
+	for name, b := range s.builtin.Kinds {
+		part := strings.Split(name, "/")
+		all = append(all, Kind{GroupVersionKind: schema.GroupVersionKind{Group: part[0], Version: part[1], Kind: part[2]}, Resource: b.Resource, Namespaced: b.Namespaced})
+	}
+	return all
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package build
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+)
+
+// number is an annotation by which objects are told apart while kustomize has them.
+const number = "tenantry.dev/number"
+
+// Layer has kustomize do to objects what a kustomization of the given fields would do to
+// resources. The objects keep their places.
+func Layer(objects []*Object, kustomization map[string]any, at Place) ([]*Object, *Problem) {
+	if len(objects) == 0 {
+		return objects, nil
+	}
+	k := maps.Clone(kustomization)
+	k["resources"] = []string{"objects.yaml"}
+	head, err := yaml.Marshal(k)
+	if err != nil {
+		return nil, layerProblem(at, err)
+	}
+	body := &bytes.Buffer{}
+	for i, o := range objects {
+		fields, problem := o.Fields()
+		if problem != nil {
+			return nil, problem
+		}
+		content, err := json.Marshal(marked(fields, nil, map[string]string{number: strconv.Itoa(i)}))
+		if err != nil {
+			return nil, layerProblem(at, err)
+		}
+		body.WriteString("---\n")
+		body.Write(content)
+		body.WriteString("\n")
+	}
+	disk := filesys.MakeFsInMemory()
+	for name, content := range map[string][]byte{"/kustomization.yaml": head, "/objects.yaml": body.Bytes()} {
+		if err := disk.WriteFile(name, content); err != nil {
+			return nil, layerProblem(at, err)
+		}
+	}
+	done, err := krusty.MakeKustomizer(&krusty.Options{LoadRestrictions: types.LoadRestrictionsRootOnly, PluginConfig: types.DisabledPluginConfig()}).Run(disk, "/")
+	if err != nil {
+		return nil, layerProblem(at, err)
+	}
+	var all []*Object
+	for _, r := range done.Resources() {
+		annotations := r.GetAnnotations()
+		i, err := strconv.Atoi(annotations[number])
+		if err != nil || i < 0 || i >= len(objects) {
+			continue // nothing makes objects here
+		}
+		delete(annotations, number)
+		if err := r.SetAnnotations(annotations); err != nil {
+			return nil, layerProblem(at, err)
+		}
+		content, err := r.MarshalJSON()
+		if err != nil {
+			return nil, layerProblem(at, err)
+		}
+		o, problem := objectOf(content, objects[i].File)
+		if problem != nil {
+			return nil, problem
+		}
+		o.Node, o.patches = objects[i].Node, objects[i].patches
+		all = append(all, o)
+	}
+	return all, nil
+}
+
+func layerProblem(at Place, err error) *Problem {
+	return &Problem{Rule: "kustomize", Place: at, What: "kustomize can't apply it: " + strings.Join(strings.Fields(err.Error()), " ")}
+}
+
+// Component lays a component of the tree on objects, as Flux does of a Kustomization's
+// own components.
+func (b *Builder) Component(objects []*Object, dir, name string, at Place) ([]*Object, []Problem) {
+	r := &Result{Objects: objects}
+	slow := error(nil)
+	target := strings.TrimSuffix(dir+"/"+name, "/")
+	if problem := b.componentAt(r, target, at, &slow); problem != nil {
+		return objects, []Problem{*problem}
+	}
+	if slow != nil {
+		return objects, []Problem{{Rule: "kustomize", Place: at, What: "component " + name + " does more than add resources and patch, which is not followed here", Mend: "put it into the kustomization of the directory"}}
+	}
+	return r.Objects, r.Problems
+}
+
+// Marked is the object with further labels and annotations.
+func (o *Object) Marked(labels, annotations map[string]string) *Object {
+	fields, problem := o.Fields()
+	if problem != nil {
+		return o
+	}
+	return Made(o, marked(fields, labels, annotations))
+}
+
+// marked is a copy of an object's fields with further labels and annotations.
+func marked(fields map[string]any, labels, annotations map[string]string) map[string]any {
+	out := maps.Clone(fields)
+	metadata, _ := out["metadata"].(map[string]any)
+	if metadata = maps.Clone(metadata); metadata == nil {
+		metadata = map[string]any{}
+	}
+	for name, more := range map[string]map[string]string{"labels": labels, "annotations": annotations} {
+		if len(more) == 0 {
+			continue
+		}
+		m, _ := metadata[name].(map[string]any)
+		if m = maps.Clone(m); m == nil {
+			m = map[string]any{}
+		}
+		for k, v := range more {
+			m[k] = v
+		}
+		metadata[name] = m
+	}
+	out["metadata"] = metadata
+	return out
+}

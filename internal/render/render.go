@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"encoding/json"
+	"path"
+	"strings"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tenantry/tenantry/api/v1alpha1"
+	"github.com/tenantry/tenantry/internal/build"
+	"github.com/tenantry/tenantry/internal/compile"
+)
+
+// The kinds that rendering follows.
+var (
+	kustomizationKind = schema.GroupKind{Group: kustomizev1.GroupVersion.Group, Kind: kustomizev1.KustomizationKind}
+	tenantKind        = schema.GroupKind{Group: v1alpha1.Group, Kind: "Tenant"}
+	releaseKind       = schema.GroupKind{Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease"}
+)
+
+// renderer renders one cluster.
+type renderer struct {
+	fleet   *Fleet
+	cluster *Cluster
+	sources map[sourceKey]*Object
+	// waiting are syncs whose source was not seen yet.
+	waiting []*Sync
+	done    map[doneKey]bool
+	// homes are tenants by their namespaces.
+	homes map[string]*Tenant
+}
+
+type sourceKey struct{ kind, namespace, name string }
+
+type doneKey struct {
+	builder *build.Builder
+	id      build.ID
+}
+
+// Cluster renders the cluster whose directory is clusters/NAME.
+func (f *Fleet) Cluster(name string) *Cluster { return f.cluster(name, path.Join("clusters", name)) }
+
+// Directory renders a directory as if a cluster synced it as its own.
+func (f *Fleet) Directory(dir string) *Cluster { return f.cluster(dir, dir) }
+
+func (f *Fleet) cluster(name, dir string) *Cluster {
+	r := &renderer{
+		fleet: f, cluster: &Cluster{Name: name, byID: map[build.ID]*Object{}},
+		sources: map[sourceKey]*Object{}, done: map[doneKey]bool{}, homes: map[string]*Tenant{},
+	}
+	root := &Sync{
+		ID:      build.ID{GroupVersionKind: kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind), Namespace: fluxSystem, Name: fluxSystem},
+		Builder: f.Root, Dir: dir, AllVars: true,
+	}
+	r.done[doneKey{f.Root, root.ID}] = true
+	r.cluster.Syncs = append(r.cluster.Syncs, root)
+	r.render(root)
+	r.settle()
+	r.namespaces()
+	return r.cluster
+}
+
+// settle renders what waits for its source until nothing comes of it any more. A sync
+// whose source is nowhere is left without a builder.
+func (r *renderer) settle() {
+	for {
+		waiting := r.waiting
+		r.waiting = nil
+		moved := false
+		for _, s := range waiting {
+			if r.locate(s) {
+				moved = true
+				r.render(s)
+			} else {
+				r.waiting = append(r.waiting, s)
+			}
+		}
+		if !moved {
+			break
+		}
+	}
+	for _, s := range r.waiting {
+		if s.Source != nil {
+			kind, url := s.Source.Kind, urlOf(s.Source.Fields)
+			r.cluster.Absent = append(r.cluster.Absent, Absent{Sync: s, Kind: kind, URL: url, Why: "no directory stands in for it"})
+		}
+	}
+	for i := 0; i < len(r.cluster.Objects); i++ {
+		if o := r.cluster.Objects[i]; o.GroupKind() == releaseKind && o.Release == nil {
+			r.release(o)
+		}
+	}
+}
+
+// locate finds what a sync renders.
+func (r *renderer) locate(s *Sync) bool {
+	namespace := s.Spec.SourceRef.Namespace
+	if namespace == "" {
+		namespace = s.ID.Namespace
+	}
+	s.Source = r.sources[sourceKey{s.Spec.SourceRef.Kind, namespace, s.Spec.SourceRef.Name}]
+	switch {
+	case s.Spec.SourceRef.Name == fluxSystem && namespace == fluxSystem: // bootstrap makes it, of the fleet itself
+		s.Builder = r.fleet.Root
+	case s.Source == nil:
+		return false
+	default:
+		s.Builder = r.fleet.at(urlOf(s.Source.Fields))
+	}
+	s.Dir = path.Clean(strings.TrimPrefix(path.Clean("/"+s.Spec.Path), "/"))
+	return s.Builder != nil
+}
+
+// render adds what a sync applies.
+func (r *renderer) render(s *Sync) {
+	if !s.Builder.Exists(s.Dir) {
+		if s.Object != nil {
+			r.problem(build.Problem{
+				Rule: "path-missing", Place: s.At("spec", "path"), What: "path " + s.Spec.Path + " is not in " + s.Builder.Tree().Dir,
+				Mend: "name a directory of the source",
+			})
+		}
+		return
+	}
+	result := s.Builder.Build(s.Dir)
+	objects, problems := result.Objects, result.Problems
+	objects, more := r.layered(s, objects)
+	for _, p := range append(problems[:len(problems):len(problems)], more...) {
+		r.problem(p)
+	}
+	r.variables(s)
+	s.Whole = len(problems)+len(more) == 0
+	for _, o := range objects {
+		fields, problem := o.Fields()
+		if problem == nil {
+			fields, problem = s.substituted(o, fields)
+		}
+		if problem != nil {
+			r.problem(*problem)
+			s.Whole = false
+			continue
+		}
+		r.take(&Object{Object: o, Fields: fields, Sync: s})
+	}
+}
+
+// problem notes one. What only does nothing is no reason to doubt the rest.
+func (r *renderer) problem(p build.Problem) { r.cluster.Problems = append(r.cluster.Problems, p) }
+
+// take adds an object, and follows where it leads.
+func (r *renderer) take(o *Object) {
+	if o.Sync.Elsewhere {
+		return
+	}
+	r.cluster.add(o)
+	switch o.GroupKind() {
+	case kustomizationKind:
+		r.sync(o)
+	case tenantKind:
+		r.tenant(o)
+	default:
+		if o.Group == "source.toolkit.fluxcd.io" {
+			key := sourceKey{o.Kind, o.Namespace, o.Name}
+			if r.sources[key] == nil {
+				r.sources[key] = o
+			}
+		}
+	}
+}
+
+// sync takes a Kustomization up.
+func (r *renderer) sync(o *Object) {
+	s := &Sync{Object: o, ID: o.ID, AllVars: true}
+	if !decode(o.Fields["spec"], &s.Spec) {
+		return // what is wrong with it, its schema tells
+	}
+	if s.ID.Namespace == fluxSystem && s.ID.Name == fluxSystem {
+		root := r.cluster.Syncs[0] // it syncs what is being read
+		root.Object, root.Spec = o, s.Spec
+		return
+	}
+	if s.Spec.ServiceAccountName != "" {
+		s.Account = account(s.ID.Namespace, s.Spec.ServiceAccountName)
+	}
+	s.Tenant = r.homes[s.ID.Namespace]
+	if s.Tenant == nil && o.Sync != nil && !o.Compiled {
+		s.Tenant = o.Sync.Tenant
+	}
+	s.Elsewhere = s.Spec.KubeConfig != nil
+	r.cluster.Syncs = append(r.cluster.Syncs, s)
+	if r.locate(s) {
+		key := doneKey{s.Builder, s.ID}
+		if r.done[key] {
+			return
+		}
+		r.done[key] = true
+		r.render(s)
+		return
+	}
+	r.waiting = append(r.waiting, s)
+}
+
+func account(namespace, name string) string { return "system:serviceaccount:" + namespace + ":" + name }
+
+// decode makes a type of what an object has, and tells whether that is one.
+func decode(v any, into any) bool {
+	content, err := json.Marshal(v)
+	return err == nil && json.Unmarshal(content, into) == nil
+}
+
+// tenant compiles a Tenant, if anything of it can be followed.
+func (r *renderer) tenant(o *Object) {
+	t := &Tenant{Object: o, Tenant: &v1alpha1.Tenant{}}
+	if !decode(o.Fields, t.Tenant) {
+		return
+	}
+	r.cluster.Tenants = append(r.cluster.Tenants, t)
+	for _, ns := range append([]string{o.Name}, t.Tenant.Spec.Namespaces.Declared...) {
+		if r.homes[ns] == nil {
+			r.homes[ns] = t
+		}
+	}
+	if !r.fleet.Whole && !r.atHand(t.Tenant) {
+		return
+	}
+	plan := compile.Tenant(t.Tenant, compile.Facts{Now: r.fleet.Now})
+	t.Plan = &plan
+	for _, c := range plan.Objects() {
+		r.take(&Object{Object: build.Made(o.Object, c.Object), Fields: c.Object, Sync: o.Sync, Compiled: true})
+	}
+}
+
+// atHand tells whether any repository of a tenant is.
+func (r *renderer) atHand(t *v1alpha1.Tenant) bool {
+	for _, s := range t.Spec.Syncs {
+		switch {
+		case s.Source.Git != nil && r.fleet.at(s.Source.Git.URL) != nil, s.Source.OCI != nil && r.fleet.at(s.Source.OCI.URL) != nil:
+			return true
+		}
+	}
+	return false
+}
+
+// namespaces compiles tenants again that make namespaces in their repositories.
+func (r *renderer) namespaces() {
+	made := map[*Tenant][]compile.Namespace{}
+	for _, o := range r.cluster.Objects {
+		if t := o.Tenant(); t != nil && o.Kind == "Namespace" && o.Group == "" && strings.HasPrefix(o.Name, t.Tenant.Name+"-") && r.homes[o.Name] == nil {
+			made[t] = append(made[t], compile.Namespace{Name: o.Name, Bound: true})
+		}
+	}
+	for _, t := range r.cluster.Tenants {
+		if made[t] == nil || t.Plan == nil {
+			continue
+		}
+		had := map[build.ID]bool{}
+		for _, c := range t.Plan.Objects() {
+			had[build.IDOf(c.Object)] = true
+		}
+		plan := compile.Tenant(t.Tenant, compile.Facts{Now: r.fleet.Now, Namespaces: made[t]})
+		t.Plan = &plan
+		for _, ns := range made[t] {
+			r.homes[ns.Name] = t
+		}
+		for _, c := range plan.Objects() {
+			if id := build.IDOf(c.Object); !had[id] {
+				r.cluster.add(&Object{Object: build.Made(t.Object.Object, c.Object), Fields: c.Object, Sync: t.Object.Sync, Compiled: true})
+			}
+		}
+	}
+}
+
+// urlOf is where a source is fetched from.
+func urlOf(fields map[string]any) string {
+	if bucket := build.Text(fields, "spec", "bucketName"); bucket != "" {
+		return build.Text(fields, "spec", "endpoint") + "/" + bucket
+	}
+	return build.Text(fields, "spec", "url")
+}
+
+// Normal is a URL as repositories are compared by it.
+func Normal(url string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(url, "/"), ".git")
+}
