@@ -114,7 +114,7 @@ func (b *Builder) fresh(dir string, above []string) *Result {
 func (b *Builder) kustomization(file string) (*yaml.Node, *Problem) {
 	documents, err := b.documents(file)
 	if err != nil {
-		return nil, syntaxProblem(err)
+		return nil, SyntaxProblem(err)
 	}
 	at := Place{File: b.tree.Full(file), Line: 1}
 	switch {
@@ -146,6 +146,9 @@ func (b *Builder) layer(r *Result, dir, file string, k *yaml.Node, above []strin
 	for _, found := range each(resources, func(n *yaml.Node) *Result { return b.resource(dir, file, n, above) }) {
 		r.Objects = append(r.Objects, found.Objects...)
 		r.Problems = append(r.Problems, found.Problems...)
+	}
+	if path.Base(dir) == "flux-system" {
+		r.Objects = append(r.Objects, bootstrapped(b.tree.Full(file), k, r.Objects)...)
 	}
 	for _, n := range tree.Items(k, "components") {
 		if problem := b.component(r, dir, file, n, above, &slow); problem != nil {
@@ -294,12 +297,12 @@ func (b *Builder) scan(dir string, above []string) *Result {
 func (b *Builder) file(name string) *Result {
 	documents, err := b.documents(name)
 	if err != nil {
-		return &Result{Problems: []Problem{*syntaxProblem(err)}}
+		return &Result{Problems: []Problem{*SyntaxProblem(err)}}
 	}
 	r := &Result{}
 	full := b.tree.Full(name)
 	for _, d := range tree.Flattened(documents) {
-		o := newObject(full, d)
+		o := Written(full, d)
 		switch {
 		case d.Kind != yaml.MappingNode || o.Kind == "" || o.Version == "":
 			r.Problems = append(r.Problems, Problem{Rule: "not-an-object", Place: o.At(), What: "this is no Kubernetes object: it has no apiVersion and kind", Mend: "take it out of the resources, or complete it"})

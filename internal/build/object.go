@@ -61,6 +61,9 @@ type Object struct {
 	File string
 	// Node is how it is written there; nil for what a generator made.
 	Node *yaml.Node
+	// Stub stands in for an object of Flux itself that bootstrap adds on the cluster's
+	// branch, so that what is done to it can be seen. Nothing of it is in the tree.
+	Stub bool
 
 	patches []*patch
 	once    sync.Once
@@ -68,8 +71,8 @@ type Object struct {
 	problem *Problem
 }
 
-// newObject is an object as it is written.
-func newObject(file string, n *yaml.Node) *Object {
+// Written is an object as it is written.
+func Written(file string, n *yaml.Node) *Object {
 	return &Object{ID: idOf(n), File: file, Node: n}
 }
 
@@ -101,7 +104,7 @@ func IDOf(fields map[string]any) ID {
 
 // with is the object with a further patch; the one that it builds on is left as it is.
 func (o *Object) with(p *patch) *Object {
-	return &Object{ID: o.ID, File: o.File, Node: o.Node, patches: append(o.patches[:len(o.patches):len(o.patches)], p)}
+	return &Object{ID: o.ID, File: o.File, Node: o.Node, Stub: o.Stub, patches: append(o.patches[:len(o.patches):len(o.patches)], p)}
 }
 
 // Fields are those of the object with all patches. They are shared: nobody changes them.
@@ -113,7 +116,7 @@ func (o *Object) Fields() (map[string]any, *Problem) {
 func (o *Object) render() (map[string]any, *Problem) {
 	content, err := tree.ToJSON(o.Node)
 	if err != nil {
-		return nil, syntaxProblem(tree.YAMLError(o.File, err))
+		return nil, SyntaxProblem(tree.YAMLError(o.File, err))
 	}
 	for _, p := range o.patches {
 		if p.operations != nil {
@@ -212,8 +215,8 @@ func Items(fields map[string]any, path ...string) []any {
 	return list
 }
 
-// syntaxProblem is what is wrong with a file's text.
-func syntaxProblem(err error) *Problem {
+// SyntaxProblem is what is wrong with a file's text.
+func SyntaxProblem(err error) *Problem {
 	p := &Problem{Rule: "yaml-syntax", What: err.Error(), Mend: "mend the YAML"}
 	if e, ok := err.(*tree.Error); ok {
 		p.Place, p.What = Place{File: e.File, Line: e.Line}, e.What
@@ -236,4 +239,48 @@ func objectOf(content []byte, file string) (*Object, *Problem) {
 	o := &Object{ID: IDOf(fields), File: file, fields: fields}
 	o.once.Do(func() {})
 	return o, nil
+}
+
+// Scalar is how a field's value is written, or nil where it is not.
+func (o *Object) Scalar(path ...any) *yaml.Node {
+	for i := len(o.patches) - 1; i >= 0; i-- {
+		if o.patches[i].find(path) != nil {
+			return nil // a patch's text, which is not the file's
+		}
+	}
+	n := o.Node
+	for _, step := range path {
+		switch key := step.(type) {
+		case string:
+			n = tree.Field(n, key)
+		case int:
+			if n == nil || n.Kind != yaml.SequenceNode || key >= len(n.Content) {
+				return nil
+			}
+			n = n.Content[key]
+		}
+	}
+	return n
+}
+
+// Sources are the mappings that the object is written in: its own, and those of patches
+// that name it. Whole is false when some stand in texts of a kustomization.
+func (o *Object) Sources() (all []Source, whole bool) {
+	all, whole = []Source{{o.File, o.Node}}, o.Node != nil
+	for _, p := range o.patches {
+		switch {
+		case p.targeted:
+		case p.inline:
+			whole = false
+		default:
+			all = append(all, Source{p.place.File, p.node})
+		}
+	}
+	return all, whole
+}
+
+// Source is a mapping in a file.
+type Source struct {
+	File string
+	Node *yaml.Node
 }

@@ -121,7 +121,7 @@ func (b *Builder) patchesOf(dir, file string, entry *yaml.Node) ([]*patch, *Prob
 		documents, err = tree.Parse(at.File, []byte(text.Value))
 	}
 	if err != nil {
-		p := syntaxProblem(err)
+		p := SyntaxProblem(err)
 		if inline {
 			p.Line += shift[0]
 		}

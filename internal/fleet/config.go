@@ -52,6 +52,13 @@ type Repository struct {
 	Branch string `yaml:"branch"`
 }
 
+// ReadConfig reads the FileName of a directory, and nothing else of it.
+func ReadConfig(dir string) (Config, error) {
+	f := &Fleet{Dir: dir, tree: tree.New(dir)}
+	err := f.readConfig()
+	return f.Config, err
+}
+
 // readConfig reads FileName, which need not be there.
 func (f *Fleet) readConfig() error {
 	f.Config = Config{}

@@ -121,11 +121,14 @@ func (p Policy) object(name string, failure admissionv1.FailurePolicyType) *admi
 	return o
 }
 
+// Message is the plain text of a rule's denials, by which it is found again in a policy.
+func Message(rule string) string { return "refused by rule " + rule + " of Tenantry" }
+
 func validation(name, cel, message string) admissionv1.Validation {
 	forbidden := metav1.StatusReasonForbidden
 	return admissionv1.Validation{
 		Expression:        cel,
-		Message:           "refused by rule " + name + " of Tenantry",
+		Message:           Message(name),
 		MessageExpression: fmt.Sprintf("%s + ' [%s]'", message, name),
 		Reason:            &forbidden,
 	}

@@ -44,8 +44,16 @@ type Cluster struct {
 	// Absent are sources that are not at hand: nothing of theirs is in Objects.
 	Absent []Absent
 
-	byID map[build.ID]*Object
+	// Flux are the Deployments of its controllers, where they are in the fleet or bootstrap
+	// puts them there.
+	Flux []*Object
+
+	byID, compiled map[build.ID]*Object
+	homes          map[string]*Tenant
 }
+
+// TenantOf is the Tenant that a namespace is of, or nil.
+func (c *Cluster) TenantOf(namespace string) *Tenant { return c.homes[namespace] }
 
 // Object is an object that a cluster gets.
 type Object struct {
@@ -142,7 +150,13 @@ type Release struct {
 // Get is an object of the cluster.
 func (c *Cluster) Get(id build.ID) *Object { return c.byID[id] }
 
+// Compiled is an object that Tenantry's controller writes there, or nil.
+func (c *Cluster) Compiled(id build.ID) *Object { return c.compiled[id] }
+
 func (c *Cluster) add(o *Object) {
+	if o.Compiled {
+		c.compiled[o.ID] = o
+	}
 	c.Objects = append(c.Objects, o)
 	if _, there := c.byID[o.ID]; !there {
 		c.byID[o.ID] = o

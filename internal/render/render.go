@@ -32,6 +32,8 @@ type renderer struct {
 	done    map[doneKey]bool
 	// homes are tenants by their namespaces.
 	homes map[string]*Tenant
+	// compiled are the objects of tenants.
+	compiled map[*Tenant][]*Object
 }
 
 type sourceKey struct{ kind, namespace, name string }
@@ -49,8 +51,8 @@ func (f *Fleet) Directory(dir string) *Cluster { return f.cluster(dir, dir) }
 
 func (f *Fleet) cluster(name, dir string) *Cluster {
 	r := &renderer{
-		fleet: f, cluster: &Cluster{Name: name, byID: map[build.ID]*Object{}},
-		sources: map[sourceKey]*Object{}, done: map[doneKey]bool{}, homes: map[string]*Tenant{},
+		fleet: f, cluster: &Cluster{Name: name, byID: map[build.ID]*Object{}, compiled: map[build.ID]*Object{}},
+		sources: map[sourceKey]*Object{}, done: map[doneKey]bool{}, homes: map[string]*Tenant{}, compiled: map[*Tenant][]*Object{},
 	}
 	root := &Sync{
 		ID:      build.ID{GroupVersionKind: kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind), Namespace: fluxSystem, Name: fluxSystem},
@@ -61,6 +63,7 @@ func (f *Fleet) cluster(name, dir string) *Cluster {
 	r.render(root)
 	r.settle()
 	r.namespaces()
+	r.cluster.homes = r.homes
 	return r.cluster
 }
 
@@ -153,10 +156,17 @@ func (r *renderer) problem(p build.Problem) { r.cluster.Problems = append(r.clus
 
 // take adds an object, and follows where it leads.
 func (r *renderer) take(o *Object) {
+	if o.Stub {
+		r.cluster.Flux = append(r.cluster.Flux, o)
+		return
+	}
 	if o.Sync.Elsewhere {
 		return
 	}
 	r.cluster.add(o)
+	if o.Kind == "Deployment" && o.Namespace == fluxSystem {
+		r.cluster.Flux = append(r.cluster.Flux, o)
+	}
 	switch o.GroupKind() {
 	case kustomizationKind:
 		r.sync(o)
@@ -230,7 +240,9 @@ func (r *renderer) tenant(o *Object) {
 	plan := compile.Tenant(t.Tenant, compile.Facts{Now: r.fleet.Now})
 	t.Plan = &plan
 	for _, c := range plan.Objects() {
-		r.take(&Object{Object: build.Made(o.Object, c.Object), Fields: c.Object, Sync: o.Sync, Compiled: true})
+		made := &Object{Object: build.Made(o.Object, c.Object), Fields: c.Object, Sync: o.Sync, Compiled: true}
+		r.compiled[t] = append(r.compiled[t], made)
+		r.take(made)
 	}
 }
 
@@ -257,9 +269,9 @@ func (r *renderer) namespaces() {
 		if made[t] == nil || t.Plan == nil {
 			continue
 		}
-		had := map[build.ID]bool{}
-		for _, c := range t.Plan.Objects() {
-			had[build.IDOf(c.Object)] = true
+		had := map[build.ID]*Object{}
+		for _, o := range r.compiled[t] {
+			had[o.ID] = o
 		}
 		plan := compile.Tenant(t.Tenant, compile.Facts{Now: r.fleet.Now, Namespaces: made[t]})
 		t.Plan = &plan
@@ -267,7 +279,9 @@ func (r *renderer) namespaces() {
 			r.homes[ns.Name] = t
 		}
 		for _, c := range plan.Objects() {
-			if id := build.IDOf(c.Object); !had[id] {
+			if o := had[build.IDOf(c.Object)]; o != nil {
+				o.Fields = c.Object
+			} else {
 				r.cluster.add(&Object{Object: build.Made(t.Object.Object, c.Object), Fields: c.Object, Sync: t.Object.Sync, Compiled: true})
 			}
 		}

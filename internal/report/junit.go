@@ -28,6 +28,8 @@ type junitSuite struct {
 type junitCase struct {
 	Name    string        `xml:"name,attr"`
 	Class   string        `xml:"classname,attr"`
+	File    string        `xml:"file,attr,omitempty"`
+	Line    int           `xml:"line,attr,omitempty"`
 	Failure *junitMessage `xml:"failure"`
 	Skipped *junitMessage `xml:"skipped"`
 	Out     string        `xml:"system-out,omitempty"`
@@ -44,7 +46,7 @@ func JUnit(w io.Writer, r Report) error {
 	for _, s := range r.suites() {
 		js := junitSuite{Name: s.Name, Tests: len(s.Cases), Failures: s.Count(Failed), Skipped: s.Count(Skipped)}
 		for _, c := range s.Cases {
-			jc := junitCase{Name: c.ID + ": " + c.Title, Class: strings.Trim(s.Name+"."+c.Group, ".")}
+			jc := junitCase{Name: c.ID + ": " + c.Title, Class: strings.Trim(s.Name+"."+c.Group, "."), File: c.File, Line: c.Line}
 			switch c.State {
 			case Failed:
 				jc.Failure = &junitMessage{Message: c.Message, Text: c.details()}

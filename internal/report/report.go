@@ -32,6 +32,9 @@ type Case struct {
 	Mend string
 	// Help says why it matters.
 	Help string
+	// File that it is in, with slashes, and its place there; 0 is not known.
+	File         string
+	Line, Column int
 }
 
 // Report is a run.

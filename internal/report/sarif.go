@@ -5,6 +5,7 @@ package report
 import (
 	"encoding/json"
 	"io"
+	"net/url"
 )
 
 // The parts of SARIF 2.1.0 that are used.
@@ -44,10 +45,15 @@ type (
 	}
 	sarifLocation struct {
 		Physical sarifPhysical  `json:"physicalLocation"`
-		Logical  []sarifLogical `json:"logicalLocations"`
+		Logical  []sarifLogical `json:"logicalLocations,omitempty"`
 	}
 	sarifPhysical struct {
 		Artifact sarifArtifact `json:"artifactLocation"`
+		Region   *sarifRegion  `json:"region,omitempty"`
+	}
+	sarifRegion struct {
+		Line   int `json:"startLine"`
+		Column int `json:"startColumn,omitempty"`
 	}
 	sarifArtifact struct {
 		URI string `json:"uri"`
@@ -78,15 +84,27 @@ func SARIF(w io.Writer, r Report) error {
 		}
 		run.Results = append(run.Results, sarifResult{
 			RuleID: c.ID, Level: level, Message: sarifText{message},
-			Locations: []sarifLocation{{
-				Physical: sarifPhysical{sarifArtifact{URI: "tenants/" + c.Suite}},
-				Logical:  []sarifLogical{{Name: c.Object, Kind: "resource"}},
-			}},
+			Locations: []sarifLocation{c.location()},
 		})
 	}
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}})
+}
+
+// location is where a case is: in its file, or where code scanning shows what has none.
+func (c Case) location() sarifLocation {
+	l := sarifLocation{Physical: sarifPhysical{Artifact: sarifArtifact{URI: "tenants/" + c.Suite}}}
+	if c.File != "" {
+		l.Physical.Artifact.URI = (&url.URL{Path: c.File}).EscapedPath()
+	}
+	if c.Line > 0 {
+		l.Physical.Region = &sarifRegion{Line: c.Line, Column: c.Column}
+	}
+	if c.Object != "" {
+		l.Logical = []sarifLogical{{Name: c.Object, Kind: "resource"}}
+	}
+	return l
 }
 
 func text(s string) *sarifText {

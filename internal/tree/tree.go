@@ -271,3 +271,13 @@ func rootOf(document *yaml.Node) []*yaml.Node {
 	}
 	return document.Content[:1]
 }
+
+// Name is the name in the tree of a file as the process would open it; false when it is
+// not in the tree.
+func (t *Tree) Name(full string) (string, bool) {
+	rel, err := filepath.Rel(t.Dir, full)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return "", false
+	}
+	return filepath.ToSlash(rel), true
+}

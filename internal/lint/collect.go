@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"sync"
+
+	"github.com/tenantry/tenantry/internal/build"
+	"github.com/tenantry/tenantry/internal/render"
+)
+
+// collected are findings, from wherever they come at once.
+type collected struct {
+	mu  sync.Mutex
+	all []Finding
+}
+
+func (c *collected) add(f Finding) {
+	if f.Severity == "" {
+		r, _ := Find(f.Rule)
+		f.Severity = r.Severity
+		if f.Mend == "" {
+			f.Mend = r.Mend
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = append(c.all, f)
+}
+
+// find notes a finding at a place.
+func (l *linter) find(rule string, at build.Place, object, cluster, what, mend string) {
+	f := Finding{Rule: rule, File: at.File, Line: at.Line, Column: at.Column, Object: object, What: what, Mend: mend}
+	if cluster != "" {
+		f.Clusters = []string{cluster}
+	}
+	l.lint.add(f)
+}
+
+// about notes a finding of an object of a cluster.
+func (l *linter) about(rule string, c *render.Cluster, o *render.Object, path []any, what, mend string) {
+	l.find(rule, o.Place(path...), o.ID.String(), c.Name, what, mend)
+}
+
+// problem notes what kept something from being built.
+func (l *linter) problem(p build.Problem, cluster string) {
+	l.find(p.Rule, p.Place, "", cluster, p.What, p.Mend)
+}

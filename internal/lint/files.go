@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"bytes"
+	"errors"
+	"path"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/tenantry/tenantry/internal/build"
+	"github.com/tenantry/tenantry/internal/tree"
+)
+
+// define takes up the CRDs of a repository, before anything is checked by them.
+func (l *linter) define(b *build.Builder) {
+	for _, name := range manifests(b.Tree()) {
+		content, err := b.Tree().Read(name)
+		if err != nil || !bytes.Contains(content, []byte("CustomResourceDefinition")) {
+			continue
+		}
+		documents, err := b.Tree().Documents(name)
+		if err != nil {
+			continue
+		}
+		for _, d := range tree.Flattened(documents) {
+			if tree.Text(d, "kind") != "CustomResourceDefinition" {
+				continue
+			}
+			fields := map[string]any{}
+			if content, err := tree.ToJSON(d); err == nil && json.Unmarshal(content, &fields) == nil {
+				l.crd(nil, fields)
+			}
+		}
+	}
+}
+
+// crd takes up one CRD; what is wrong with it, its own schema tells.
+func (l *linter) crd(_ *build.Object, fields map[string]any) {
+	if fields["kind"] != "CustomResourceDefinition" || fields["apiVersion"] != "apiextensions.k8s.io/v1" || build.Text(fields, "spec", "group") == "tenantry.dev" {
+		return // our own is checked by the version that checks
+	}
+	content, err := json.Marshal(fields)
+	if err != nil {
+		return
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if json.Unmarshal(content, crd) == nil {
+		l.kinds.Define(crd)
+	}
+}
+
+// files checks what is written, whether anything applies it or not.
+func (l *linter) files() {
+	l.filesOf(l.root)
+	for _, b := range l.at {
+		l.filesOf(b)
+	}
+}
+
+func (l *linter) filesOf(b *build.Builder) {
+	t := b.Tree()
+	all := manifests(t)
+	l.report.Files += len(all)
+	for _, name := range all {
+		documents, err := t.Documents(name)
+		if err != nil {
+			if !b.Used(name) { // else it was told when it was built
+				l.syntax(err)
+			}
+			continue
+		}
+		if strings.HasPrefix(path.Base(name), "kustomization.") || path.Base(name) == "Kustomization" {
+			l.oldFields(t, name, documents)
+			continue
+		}
+		if !b.Used(name) {
+			l.unused(b, name, documents)
+		}
+	}
+}
+
+func (l *linter) syntax(err error) {
+	p := build.Problem{Rule: "yaml-syntax", What: err.Error()}
+	var e *tree.Error
+	if errors.As(err, &e) {
+		p = *build.SyntaxProblem(e)
+	}
+	l.problem(p, "")
+}
+
+// unused notes a manifest that stands beside a kustomization which doesn't name it.
+// Its objects are checked all the same: it may be used tomorrow.
+func (l *linter) unused(b *build.Builder, name string, documents []*yaml.Node) {
+	var objects []*build.Object
+	for _, d := range tree.Flattened(documents) {
+		if o := build.Written(b.Tree().Full(name), d); o.Kind != "" && o.Version != "" && o.Name != "" {
+			objects = append(objects, o)
+		}
+	}
+	if len(objects) == 0 {
+		return // it is something else than a manifest
+	}
+	if file := b.Tree().KustomizationIn(path.Dir(name)); file != "" && objects[0].Group != "tenantry.dev" || file != "" && objects[0].Kind == "Tenant" {
+		l.find("not-listed", objects[0].At(), objects[0].ID.String(), "", path.Base(name)+" is not in "+b.Tree().Full(file)+", so nothing applies it", "")
+	}
+	l.loose = append(l.loose, objects...)
+}
+
+// oldFields notes fields that kustomize gives up.
+func (l *linter) oldFields(t *tree.Tree, name string, documents []*yaml.Node) {
+	if len(documents) == 0 {
+		return
+	}
+	for _, old := range []struct{ field, instead string }{{"bases", "resources"}, {"patchesStrategicMerge", "patches"}, {"patchesJson6902", "patches"}} {
+		n := tree.Field(documents[0], old.field)
+		if n == nil || tree.Empty(n) {
+			continue
+		}
+		at := build.Place{File: t.Full(name), Line: n.Line, Column: n.Column}
+		if i := slices.Index(documents[0].Content, n); i > 0 {
+			at.Line, at.Column = documents[0].Content[i-1].Line, documents[0].Content[i-1].Column
+		}
+		l.lint.add(Finding{
+			Rule: "kustomize-old", File: at.File, Line: at.Line, Column: at.Column,
+			What: old.field + " is deprecated", Mend: "use " + old.instead + "; --fix does it",
+			Fixable: true, fix: renewed(t, name, old.field, old.instead),
+		})
+	}
+}

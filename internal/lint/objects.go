@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"fmt"
+	"reflect"
+	"runtime"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tenantry/tenantry/internal/build"
+	"github.com/tenantry/tenantry/internal/render"
+	"github.com/tenantry/tenantry/internal/schema"
+)
+
+// sorts are the rules that the sorts of a schema's problems break.
+var sorts = map[schema.Sort]string{
+	schema.UnknownField: "unknown-field", schema.Missing: "missing-field", schema.Invalid: "invalid-value",
+	schema.Metadata: "metadata", schema.Rule: "crd-rule",
+}
+
+// objects holds every object to its schema: once, however many clusters get it.
+func (l *linter) objects() {
+	type task struct {
+		object  *build.Object
+		fields  map[string]any
+		cluster string
+	}
+	var tasks []task
+	seen := map[uintptr]bool{}
+	take := func(o *build.Object, fields map[string]any, cluster string) {
+		if at := reflect.ValueOf(fields).Pointer(); !seen[at] {
+			seen[at] = true
+			tasks = append(tasks, task{o, fields, cluster})
+		}
+	}
+	shared := map[*build.Object]int{}
+	for _, c := range l.clusters {
+		for _, o := range c.Objects {
+			if !o.Compiled {
+				shared[o.Object]++
+			}
+		}
+	}
+	for _, c := range l.clusters {
+		for _, o := range c.Objects {
+			if o.Compiled {
+				continue
+			}
+			cluster := c.Name
+			if shared[o.Object] > 1 {
+				cluster = ""
+			}
+			take(o.Object, o.Fields, cluster)
+		}
+	}
+	for _, o := range l.loose {
+		if fields, problem := o.Fields(); problem == nil {
+			take(o, fields, "")
+		} else {
+			l.problem(*problem, "")
+		}
+	}
+	l.report.Objects = len(tasks)
+	unknown := &unknowns{count: map[string]int{}}
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	const batch = 64
+	for chunk := range slices.Chunk(tasks, batch) {
+		g.Go(func() error {
+			for _, t := range chunk {
+				l.object(t.object, t.fields, t.cluster, unknown)
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // none of them fails
+	for kind, n := range unknown.count {
+		l.report.Unchecked = append(l.report.Unchecked, Unchecked{What: fmt.Sprintf("%s (%d)", kind, n), Why: "its CRD is not in the fleet"})
+	}
+}
+
+// unknowns are kinds that nobody here knows.
+type unknowns struct {
+	mu    sync.Mutex
+	count map[string]int
+}
+
+func (u *unknowns) add(kind string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.count[kind]++
+}
+
+// object holds one object to its schema.
+func (l *linter) object(o *build.Object, fields map[string]any, cluster string, unknown *unknowns) {
+	id := build.IDOf(fields)
+	note := func(rule string, at build.Place, what, mend string) {
+		l.find(rule, at, id.String(), cluster, what, mend)
+	}
+	if _, ok := l.kinds.Kind(id.GroupVersionKind); !ok {
+		rule, what, mend, to, known := l.unserved(id.GroupVersionKind)
+		if !known {
+			unknown.add(fmt.Sprintf("%s of %s", id.Kind, id.GroupVersion()))
+			return
+		}
+		at := o.Place("apiVersion")
+		if rule == "unknown-kind" {
+			at = o.Place("kind")
+		}
+		f := Finding{Rule: rule, File: at.File, Line: at.Line, Column: at.Column, Object: id.String(), What: what, Mend: mend}
+		if cluster != "" {
+			f.Clusters = []string{cluster}
+		}
+		if rule == "removed-api" && to.Version != "" {
+			f.fix, f.Mend = l.moved(o, fields, to, f.Mend)
+			f.Fixable = f.fix != nil
+		}
+		l.lint.add(f)
+		return
+	}
+	problems, err := l.kinds.Check(fields)
+	if err != nil {
+		note("crd-invalid", o.At(), err.Error(), "")
+		return
+	}
+	for _, p := range problems {
+		note(sorts[p.Sort], o.Place(p.Path...), p.What, p.Mend)
+	}
+}
+
+// namespaced notes objects that Flux could not put anywhere.
+func (l *linter) namespaced(c *render.Cluster, o *render.Object) {
+	k, ok := l.kinds.Kind(o.GroupVersionKind)
+	if ok && k.Namespaced && o.Namespace == "" && !o.Compiled && o.Release == nil {
+		l.about("no-namespace", c, o, []any{"metadata"}, o.ID.String()+" has no namespace, and Flux gives it none", "")
+	}
+}
+
+func (l *linter) groups() map[string]bool {
+	l.once.Do(func() { l.known = l.kinds.Groups() })
+	return l.known
+}
+
+func nearest(name string, among []string) string { return schema.Nearest(name, among) }
