@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/tenantry/tenantry/internal/tree"
+	"github.com/tenantry/tenantry/internal/words"
 )
 
 // Builder renders directories of a tree, each once.
@@ -101,13 +102,25 @@ func (b *Builder) fresh(dir string, above []string) *Result {
 	}
 	r := &Result{}
 	if err := b.layer(r, dir, file, k, append(above, dir)); err != nil {
-		if slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Rule != "patch-idle" }) { // kustomize would say the first of these, in other words
+		if Broken(r.Problems) { // kustomize would say the first of these, in other words
 			return r
 		}
 		return b.slow(dir)
 	}
-	r.Problems = append(r.Problems, b.doubles(r.Objects, file)...)
+	if slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Rule == "kustomize-loop" }) {
+		r.Objects = nil // which of them there would be, nobody can say
+	}
+	for _, p := range b.doubles(r.Objects, file) {
+		if !slices.ContainsFunc(r.Problems, func(told Problem) bool { return told.Place == p.Place }) {
+			r.Problems = append(r.Problems, p)
+		}
+	}
 	return r
+}
+
+// Broken tells whether any of the problems keeps kustomize from rendering.
+func Broken(problems []Problem) bool {
+	return slices.ContainsFunc(problems, func(p Problem) bool { return p.Rule != "patch-idle" })
 }
 
 // kustomization is the one of a file.
@@ -169,8 +182,12 @@ func (b *Builder) layer(r *Result, dir, file string, k *yaml.Node, above []strin
 	if slow != nil {
 		return slow
 	}
+	known := !Broken(r.Problems)
 	objects, problems := patched(r.Objects, patches)
-	r.Objects, r.Problems = objects, append(r.Problems, problems...)
+	r.Objects = objects
+	if known { // what could not be read may be what they patch
+		r.Problems = append(r.Problems, problems...)
+	}
 	return nil
 }
 
@@ -264,11 +281,14 @@ func (b *Builder) missing(file string, n *yaml.Node, name string) *Problem {
 		p.What, p.Mend = name+" is a directory without a kustomization.yaml", "put one there, or name its files"
 		return p
 	}
-	base := path.Base(target)
-	for _, there := range b.tree.List(path.Dir(target)) {
-		if near := strings.TrimSuffix(there, "/"); near != base && strings.TrimSuffix(near, path.Ext(near)) == strings.TrimSuffix(base, path.Ext(base)) {
-			p.Mend = fmt.Sprintf("did you mean %s?", path.Join(path.Dir(name), near))
+	var there []string
+	for _, n := range b.tree.List(path.Dir(target)) {
+		if n = strings.TrimSuffix(n, "/"); !strings.HasPrefix(n, "kustomization.") {
+			there = append(there, n)
 		}
+	}
+	if near := words.Nearest(path.Base(target), there); near != "" {
+		p.Mend = fmt.Sprintf("did you mean %s?", path.Join(path.Dir(name), near))
 	}
 	return p
 }

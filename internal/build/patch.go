@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/tenantry/tenantry/internal/tree"
+	"github.com/tenantry/tenantry/internal/words"
 )
 
 // patch is a change that a kustomization makes to objects.
@@ -306,6 +307,15 @@ func patched(all []*Object, patches []*patch) ([]*Object, []Problem) {
 			problems = append(problems, Problem{Rule: "patch-idle", Place: p.place, What: "its target matches nothing, so this patch does nothing", Mend: "name what is there, or take the patch out"})
 		default:
 			mend := "name an object that the resources above bring, or take the patch out"
+			var kin []string
+			for _, o := range all {
+				if o.Kind == p.id.Kind {
+					kin = append(kin, o.Name)
+				}
+			}
+			if near := words.Nearest(p.id.Name, kin); near != "" && near != p.id.Name {
+				mend = "did you mean " + near + "?"
+			}
 			for _, i := range named[p.id.Name] {
 				if all[i].Kind == p.id.Kind {
 					mend = fmt.Sprintf("there is %s of %s in namespace %q: name that", all[i].ID, all[i].GroupVersion(), all[i].Namespace)

@@ -5,6 +5,7 @@ package lint
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,6 +40,9 @@ func (l *linter) admission(c *render.Cluster) error {
 		if o.Sync.Object != nil && build.Text(o.Sync.Object.Fields, "metadata", "annotations", expected) == "refused" {
 			continue // it is there to show that a wall holds
 		}
+		if o.Account() == "" || l.broken[reflect.ValueOf(o.Fields).Pointer()] {
+			continue // told already: nobody applies it, or nothing takes it
+		}
 		l.admitted(c, o, rights)
 	}
 	return nil
@@ -70,8 +74,8 @@ func rightsOf(c *render.Cluster) (*admit.Rights, error) {
 // admitted plays one object.
 func (l *linter) admitted(c *render.Cluster, o *render.Object, rights *admit.Rights) {
 	k, ok := l.kinds.Kind(o.GroupVersionKind)
-	if !ok {
-		return // nothing is known of it
+	if !ok || k.Namespaced && o.Namespace == "" {
+		return // nothing is known of it, or that is told
 	}
 	t := o.Tenant().Tenant
 	q := admit.Request{Object: o.Fields, Kind: o.GroupVersionKind, Resource: k.Resource, Namespaced: k.Namespaced}
@@ -106,11 +110,8 @@ func (l *linter) admitted(c *render.Cluster, o *render.Object, rights *admit.Rig
 
 // who applies an object.
 func who(o *render.Object) (string, []string) {
-	if account := o.Account(); account != "" {
-		namespace, name, _ := strings.Cut(strings.TrimPrefix(account, "system:serviceaccount:"), ":")
-		return admit.Account(namespace, name)
-	}
-	return admit.Account(o.Sync.ID.Namespace, "default") // as Flux's lockdown has it
+	namespace, name, _ := strings.Cut(strings.TrimPrefix(o.Account(), "system:serviceaccount:"), ":")
+	return admit.Account(namespace, name)
 }
 
 // made tells whether a Namespace is one that the tenant makes itself.

@@ -9,14 +9,11 @@ import (
 
 // cluster checks what one cluster gets, as a whole.
 func (l *linter) cluster(c *render.Cluster) error {
-	whole := len(c.Problems) == 0
+	whole := !build.Broken(c.Problems)
 	l.root0(c)
 	l.twice(c)
 	l.overlaps(c)
 	l.walls(c)
-	for _, s := range c.Syncs {
-		l.unset(c, s)
-	}
 	for _, o := range c.Objects {
 		l.namespaced(c, o)
 	}
@@ -69,7 +66,8 @@ func (l *linter) unset(c *render.Cluster, s *render.Sync) {
 	}
 	for _, o := range s.Builder.Build(s.Dir).Objects {
 		for _, name := range s.Unset(o) {
-			at := variableAt(s.Builder, o, name)
+			l.guessed[o] = true
+			at := variableAt(o, name)
 			l.find("variable-unset", at, o.ID.String(), c.Name, "${"+name+"} has no value in Kustomization "+nameOf(s), "")
 		}
 	}

@@ -3,6 +3,7 @@
 package lint
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/tenantry/tenantry/internal/build"
@@ -16,12 +17,13 @@ type collected struct {
 }
 
 func (c *collected) add(f Finding) {
-	if f.Severity == "" {
-		r, _ := Find(f.Rule)
-		f.Severity = r.Severity
-		if f.Mend == "" {
-			f.Mend = r.Mend
-		}
+	r, _ := Find(f.Rule)
+	f.Severity = r.Severity
+	if f.Mend == "" && !strings.Contains(f.Rule, "/") { // what a policy says has its mend in it
+		f.Mend = r.Mend
+	}
+	if f.Mend != "" {
+		f.Mend = strings.ToUpper(f.Mend[:1]) + f.Mend[1:]
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

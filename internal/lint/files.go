@@ -106,7 +106,9 @@ func (l *linter) unused(b *build.Builder, name string, documents []*yaml.Node) {
 	if len(objects) == 0 {
 		return // it is something else than a manifest
 	}
-	if file := b.Tree().KustomizationIn(path.Dir(name)); file != "" && objects[0].Group != "tenantry.dev" || file != "" && objects[0].Kind == "Tenant" {
+	if file := b.Tree().KustomizationIn(path.Dir(name)); l.told[b.Tree().Full(file)] { // it may be the one that is missing there
+		return
+	} else if file != "" && objects[0].Group != "tenantry.dev" || file != "" && objects[0].Kind == "Tenant" {
 		l.find("not-listed", objects[0].At(), objects[0].ID.String(), "", path.Base(name)+" is not in "+b.Tree().Full(file)+", so nothing applies it", "")
 	}
 	l.loose = append(l.loose, objects...)

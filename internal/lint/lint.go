@@ -45,7 +45,13 @@ type linter struct {
 	report *Report
 	lint   collected
 	once   sync.Once
-	known  map[string]bool
+	// told are kustomizations with a problem, and guessed objects of which too little is
+	// known to say more.
+	told    map[string]bool
+	mu      sync.Mutex
+	broken  map[uintptr]bool
+	guessed map[*build.Object]bool
+	known   map[string]bool
 }
 
 // Run checks the repository in dir: a fleet, or any other.
@@ -55,7 +61,15 @@ func Run(dir string, opts Options) (*Report, error) {
 		return nil, err
 	}
 	l.render()
+	for _, f := range l.lint.all {
+		l.told[f.File] = true
+	}
 	l.files()
+	for _, c := range l.clusters {
+		for _, s := range c.Syncs {
+			l.unset(c, s)
+		}
+	}
 	l.objects()
 	l.secrets()
 	var g errgroup.Group
@@ -87,7 +101,7 @@ func newLinter(dir string, opts Options) (*linter, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &linter{tree: tree.New(dir), kinds: kinds, policies: policies, report: &Report{}, at: map[string]*build.Builder{}}
+	l := &linter{tree: tree.New(dir), kinds: kinds, policies: policies, report: &Report{}, at: map[string]*build.Builder{}, told: map[string]bool{}, broken: map[uintptr]bool{}, guessed: map[*build.Object]bool{}}
 	l.root = build.New(l.tree)
 	l.report.trees = []*tree.Tree{l.tree}
 	l.fleet = &render.Fleet{Root: l.root, At: map[string]*build.Builder{}, Kinds: kinds, Now: opts.Now}

@@ -14,6 +14,7 @@ import (
 	"github.com/tenantry/tenantry/internal/build"
 	"github.com/tenantry/tenantry/internal/render"
 	"github.com/tenantry/tenantry/internal/schema"
+	"github.com/tenantry/tenantry/internal/words"
 )
 
 // sorts are the rules that the sorts of a schema's problems break.
@@ -122,14 +123,39 @@ func (l *linter) object(o *build.Object, fields map[string]any, cluster string, 
 		l.lint.add(f)
 		return
 	}
-	problems, err := l.kinds.Check(fields)
+	if l.guessed[o] {
+		return
+	}
+	problems, err := l.kinds.Check(decrypted(fields))
 	if err != nil {
 		note("crd-invalid", o.At(), err.Error(), "")
 		return
 	}
+	if len(problems) > 0 {
+		l.mu.Lock()
+		l.broken[reflect.ValueOf(fields).Pointer()] = true
+		l.mu.Unlock()
+	}
 	for _, p := range problems {
 		note(sorts[p.Sort], o.Place(p.Path...), p.What, p.Mend)
 	}
+}
+
+// decrypted is an object as it would be without what sops has put into it.
+func decrypted(fields map[string]any) map[string]any {
+	if fields["sops"] == nil {
+		return fields
+	}
+	out := map[string]any{}
+	for k, v := range fields {
+		switch {
+		case k == "sops":
+		case k == "data" && fields["kind"] == "Secret": // base64 before, and what it was nobody can say
+		default:
+			out[k] = v
+		}
+	}
+	return out
 }
 
 // namespaced notes objects that Flux could not put anywhere.
@@ -145,4 +171,4 @@ func (l *linter) groups() map[string]bool {
 	return l.known
 }
 
-func nearest(name string, among []string) string { return schema.Nearest(name, among) }
+func nearest(name string, among []string) string { return words.Nearest(name, among) }

@@ -138,6 +138,9 @@ func (l *linter) foreign(c *render.Cluster, o *render.Object, at []any, kind, na
 
 // chart notes a HelmRelease whose source is not there.
 func (l *linter) chart(c *render.Cluster, there names, o *render.Object) {
+	if t := o.Tenant(); t != nil && c.TenantOf(o.Namespace) != t {
+		return // it is in no place of its own, and that is told
+	}
 	for _, at := range [][]any{{"spec", "chart", "spec", "sourceRef"}, {"spec", "chartRef"}} {
 		ref, _ := build.Value(o.Fields, strs(at)...).(map[string]any)
 		name := build.Text(ref, "name")

@@ -109,7 +109,7 @@ var rules = []Rule{
 
 	// Secrets
 	{"secret-plaintext", Error, "A Secret is in Git as it is", "Whoever reads the repository, now or later, has it.", "Encrypt it: `sops --encrypt --in-place FILE`. Then change what was readable: it is in the history."},
-	{"sops-partial", Error, "A field is not encrypted that .sops.yaml wants encrypted", "It was probably added by hand after the file was encrypted, and is readable by all.", "Run `sops --encrypt --in-place FILE` again, and change what was readable."},
+	{"sops-partial", Error, "A field is not encrypted that .sops.yaml wants encrypted", "It was probably added by hand after the file was encrypted, and is readable by all.", "Take it out, add it again with `sops FILE`, and change what was readable: it is in the history."},
 	{"sops-recipients", Warning, "A file is encrypted for others than .sops.yaml says", "Somebody can't read it who should, or still can who should not.", "Run `sops updatekeys FILE`."},
 	{"decryption-missing", Error, "An encrypted file is applied without decryption", "Flux applies the encrypted text as it is, or fails.", "Say spec.decryption in the Kustomization."},
 

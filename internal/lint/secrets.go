@@ -204,7 +204,7 @@ func (l *linter) readable(t *tree.Tree, name string, n *yaml.Node, r *creationRu
 		}
 	case yaml.ScalarNode:
 		if wanted && n.Value != "" && n.Tag != yaml.NodeTagNull && !strings.HasPrefix(n.Value, "ENC[") {
-			l.find("sops-partial", build.Place{File: t.Full(name), Line: n.Line, Column: n.Column}, "", "", strings.Join(above, ".")+" is not encrypted", "run `sops --encrypt --in-place "+t.Full(name)+"`, and change what was readable")
+			l.find("sops-partial", build.Place{File: t.Full(name), Line: n.Line, Column: n.Column}, "", "", strings.Join(above, ".")+" is not encrypted", "take it out, add it again with `sops "+t.Full(name)+"`, and change what was readable")
 		}
 	}
 }

@@ -26,6 +26,9 @@ func (l *linter) overlaps(c *render.Cluster) {
 					fmt.Sprintf("tenants %s and %s (%s) overlap: a namespace %s could be either's", t.Tenant.Name, other.Tenant.Name, other.Object.At(), t.Tenant.Name+"-..."), "")
 			}
 		}
+		if byName[t.Tenant.Name] != t {
+			continue // declared twice, which is told
+		}
 		for i, ns := range t.Tenant.Spec.Namespaces.Declared {
 			at := []any{"spec", "namespaces", "declared", i}
 			switch other := namespaces[ns]; {
@@ -61,7 +64,7 @@ func (l *linter) overlaps(c *render.Cluster) {
 func (l *linter) prefixed(c *render.Cluster, t *render.Tenant, byName map[string]*render.Tenant, ns string, at []any) {
 	words := strings.Split(ns, "-")
 	for n := 1; n < len(words); n++ {
-		if other := byName[strings.Join(words[:n], "-")]; other != nil && other != t {
+		if other := byName[strings.Join(words[:n], "-")]; other != nil && other != t && !slices.Contains(other.Tenant.Spec.Namespaces.Declared, ns) {
 			l.about("namespace-twice", c, t.Object, at, fmt.Sprintf("namespace %s begins like those that tenant %s (%s) makes", ns, other.Tenant.Name, other.Object.At()), "")
 		}
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // variableAt is where an object uses a variable.
-func variableAt(_ *build.Builder, o *build.Object, name string) build.Place {
+func variableAt(o *build.Object, name string) build.Place {
 	fields, problem := o.Fields()
 	if problem != nil {
 		return o.At()

@@ -26,7 +26,7 @@ func (l *linter) walls(c *render.Cluster) {
 	if locked {
 		l.unaccounted(c)
 	}
-	if len(c.Tenants) == 0 || len(c.Problems) > 0 {
+	if len(c.Tenants) == 0 || build.Broken(c.Problems) {
 		return
 	}
 	first := c.Tenants[0].Object
@@ -52,6 +52,8 @@ func (l *linter) locked(c *render.Cluster) bool {
 		return l.operated(c)
 	}
 	byDefault := false
+	var lacking []string
+	var first *render.Object
 	for _, flag := range sortedKeys(lockdown) {
 		var without []*render.Object
 		for _, o := range c.Flux {
@@ -71,7 +73,10 @@ func (l *linter) locked(c *render.Cluster) bool {
 		for _, o := range without {
 			names = append(names, o.Name)
 		}
-		l.about("lockdown-missing", c, without[0], nil, fmt.Sprintf("cluster %s has tenants, and %s is not set for %s", c.Name, strings.TrimSuffix(flag, "="), strings.Join(names, ", ")), "")
+		lacking, first = append(lacking, strings.TrimSuffix(flag, "=")+" ("+strings.Join(names, ", ")+")"), without[0]
+	}
+	if first != nil {
+		l.about("lockdown-missing", c, first, nil, fmt.Sprintf("cluster %s has tenants, and Flux lacks %s", c.Name, strings.Join(lacking, ", ")), "")
 	}
 	return byDefault
 }
@@ -155,6 +160,9 @@ func (l *linter) order(c *render.Cluster, walls *render.Sync) {
 				namespace = s.ID.Namespace
 			}
 			on := syncs[namespace+"/"+d.Name]
+			if on == nil {
+				return true // told already
+			}
 			if on == walls && (walls.Spec.Wait || len(walls.Spec.HealthChecks) > 0) || on != walls && reaches(on, seen) {
 				return true
 			}

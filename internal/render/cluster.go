@@ -3,6 +3,7 @@
 package render
 
 import (
+	"slices"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -65,6 +66,19 @@ type Object struct {
 	Compiled bool
 	// Release that installs it, if one does.
 	Release *Release
+	// within is where a compiled object's spec is in its Tenant.
+	within []any
+}
+
+// Place is where a field of it is written: of what is compiled, in its Tenant.
+func (o *Object) Place(path ...any) build.Place {
+	if !o.Compiled {
+		return o.Object.Place(path...)
+	}
+	if len(path) > 0 && path[0] == "spec" && o.within != nil {
+		return o.Object.Place(append(slices.Clone(o.within), path[1:]...)...)
+	}
+	return o.Object.Place(o.within...)
 }
 
 // Account is who applies an object, as the API server knows it; "" the platform itself.

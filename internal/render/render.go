@@ -241,9 +241,30 @@ func (r *renderer) tenant(o *Object) {
 	t.Plan = &plan
 	for _, c := range plan.Objects() {
 		made := &Object{Object: build.Made(o.Object, c.Object), Fields: c.Object, Sync: o.Sync, Compiled: true}
+		made.within = within(t.Tenant, made)
 		r.compiled[t] = append(r.compiled[t], made)
 		r.take(made)
 	}
+}
+
+// within is where a Tenant says what a source or Kustomization of it is made of.
+func within(t *v1alpha1.Tenant, o *Object) []any {
+	for i, s := range t.Spec.Syncs {
+		if s.Name != o.Name || !strings.HasSuffix(o.Group, ".toolkit.fluxcd.io") {
+			continue
+		}
+		at := []any{"spec", "syncs", i}
+		switch o.Kind {
+		case "GitRepository":
+			return append(at, "source", "git")
+		case "OCIRepository":
+			return append(at, "source", "oci")
+		case "Bucket":
+			return append(at, "source", "bucket")
+		}
+		return at
+	}
+	return nil
 }
 
 // atHand tells whether any repository of a tenant is.
@@ -261,8 +282,17 @@ func (r *renderer) atHand(t *v1alpha1.Tenant) bool {
 func (r *renderer) namespaces() {
 	made := map[*Tenant][]compile.Namespace{}
 	for _, o := range r.cluster.Objects {
-		if t := o.Tenant(); t != nil && o.Kind == "Namespace" && o.Group == "" && strings.HasPrefix(o.Name, t.Tenant.Name+"-") && r.homes[o.Name] == nil {
-			made[t] = append(made[t], compile.Namespace{Name: o.Name, Bound: true})
+		t := o.Tenant()
+		if t == nil || t.Tenant.Spec.Namespaces.SelfService == nil {
+			continue
+		}
+		name := o.Namespace // somebody of the tenant may have made it by hand
+		if o.Kind == "Namespace" && o.Group == "" {
+			name = o.Name
+		}
+		if strings.HasPrefix(name, t.Tenant.Name+"-") && r.homes[name] == nil {
+			r.homes[name] = t
+			made[t] = append(made[t], compile.Namespace{Name: name, Bound: true})
 		}
 	}
 	for _, t := range r.cluster.Tenants {
@@ -275,9 +305,6 @@ func (r *renderer) namespaces() {
 		}
 		plan := compile.Tenant(t.Tenant, compile.Facts{Now: r.fleet.Now, Namespaces: made[t]})
 		t.Plan = &plan
-		for _, ns := range made[t] {
-			r.homes[ns.Name] = t
-		}
 		for _, c := range plan.Objects() {
 			if o := had[build.IDOf(c.Object)]; o != nil {
 				o.Fields = c.Object

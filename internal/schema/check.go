@@ -5,6 +5,7 @@ package schema
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
+
+	"github.com/tenantry/tenantry/internal/words"
 )
 
 // Sort tells problems apart.
@@ -136,7 +139,7 @@ func (c *checker) unknown(path string) Problem {
 	for n := range parent.Properties {
 		names = append(names, n)
 	}
-	if near := Nearest(name, names); near != "" {
+	if near := words.Nearest(name, names); near != "" {
 		p.Mend = "did you mean " + near + "?"
 	}
 	return p
@@ -149,6 +152,12 @@ func problem(e *field.Error, sort Sort) Problem {
 	}
 	p := Problem{Sort: sort, Path: Path(e.Field)}
 	what := strings.TrimPrefix(e.ErrorBody(), "Invalid value: ")
+	if i := strings.Index(e.Detail, ", regex used for validation is"); i >= 0 {
+		e.Detail = e.Detail[:i] + ")"
+	}
+	if quantity.MatchString(e.Detail) {
+		e.Detail = fmt.Sprintf("%v is no quantity, as 500m, 1.5, 2Gi or 10G are", e.BadValue)
+	}
 	switch e.Type {
 	case field.ErrorTypeRequired:
 		if sort == "" {
@@ -175,6 +184,9 @@ func problem(e *field.Error, sort Sort) Problem {
 	p.What = userinfo.ReplaceAllString(what, "://***@")
 	return p
 }
+
+// quantity matches what is said of a text that doesn't match a quantity's pattern.
+var quantity = regexp.MustCompile(`should match '.*KMGTPE\]i.*numkMGTPE`)
 
 // Path is a field's path in its parts: spec.list[0].name, or metadata.labels[a.b/c].
 func Path(text string) []any {
@@ -203,37 +215,4 @@ func Path(text string) []any {
 		}
 	}
 	return all
-}
-
-// Nearest is the name that another was probably meant to be, or "".
-func Nearest(name string, among []string) string {
-	best, least := "", max(1, len(name)/3)+1
-	slices.Sort(among)
-	for _, a := range among {
-		if d := distance(strings.ToLower(name), strings.ToLower(a)); d < least {
-			best, least = a, d
-		}
-	}
-	return best
-}
-
-// distance is how many letters have to change to make one word another.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		previous := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := previous
-			if a[i] != b[j] {
-				cost++
-			}
-			previous = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -4,6 +4,8 @@ package schema
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
@@ -32,7 +34,8 @@ func pathSegment(name string, prefix bool) []string {
 
 // checkMetadata holds names, labels and annotations to their rules.
 func checkMetadata(k Kind, object map[string]any) []Problem {
-	raw, err := json.Marshal(object["metadata"])
+	metadata, all := textual(object["metadata"])
+	raw, err := json.Marshal(metadata)
 	if err != nil {
 		return []Problem{{Sort: Metadata, Path: []any{"metadata"}, What: "metadata: " + err.Error()}}
 	}
@@ -42,7 +45,6 @@ func checkMetadata(k Kind, object map[string]any) []Problem {
 		what := strings.ReplaceAll(strings.TrimPrefix(err.Error(), "json: "), "Go struct field ObjectMeta.", "metadata.")
 		return []Problem{{Sort: Metadata, Path: metadataPath(what), What: "metadata: " + what}}
 	}
-	var all []Problem
 	for _, e := range strict {
 		what := strings.TrimPrefix(e.Error(), "unknown field ")
 		all = append(all, Problem{Sort: UnknownField, Path: append([]any{"metadata"}, Path(strings.Trim(what, `"`))...), What: "metadata." + strings.Trim(what, `"`) + " is no field of metadata"})
@@ -62,6 +64,32 @@ func checkMetadata(k Kind, object map[string]any) []Problem {
 		all = append(all, p)
 	}
 	return all
+}
+
+// textual is metadata with texts for labels and annotations that are something else, as
+// YAML reads 1.0 and true, and a problem for each.
+func textual(v any) (any, []Problem) {
+	metadata, ok := v.(map[string]any)
+	if !ok {
+		return v, nil
+	}
+	var all []Problem
+	out := maps.Clone(metadata)
+	for _, field := range []string{"annotations", "labels"} {
+		m, ok := metadata[field].(map[string]any)
+		if !ok {
+			continue
+		}
+		texts := maps.Clone(m)
+		for k, v := range m {
+			if _, ok := v.(string); !ok && v != nil {
+				all = append(all, Problem{Sort: Metadata, Path: []any{"metadata", field, k}, What: fmt.Sprintf("metadata.%s[%s] is %v, and no text", field, k, v), Mend: "put it in quotes"})
+				texts[k] = fmt.Sprint(v)
+			}
+		}
+		out[field] = texts
+	}
+	return out, all
 }
 
 // metadataPath is the field of metadata that a decoder's message is about.

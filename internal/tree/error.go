@@ -44,6 +44,9 @@ func syntaxError(path string, content []byte, err error) error {
 	if strings.Contains(e.What, "did not find expected") {
 		e.Line = min(e.Line+1, bytes.Count(content, []byte("\n")))
 	}
+	if lines := bytes.Split(content, []byte("\n")); e.Line > 0 && e.Line <= len(lines) && bytes.HasPrefix(bytes.TrimLeft(lines[e.Line-1], " "), []byte("\t")) {
+		e.What += ": the line begins with a tab, and YAML is set in by spaces"
+	}
 	return e
 }
 
