@@ -248,7 +248,7 @@ func enumIn(n ast.Node) []any {
 	return values
 }
 
-// reachable are the types that kinds need; status is none of them, as nobody writes it.
+// reachable are the types that kinds need.
 func reachable(kinds map[string]kind, types map[string]any) map[string]any {
 	all := map[string]any{}
 	var visit func(v any)
@@ -269,14 +269,8 @@ func reachable(kinds map[string]kind, types map[string]any) map[string]any {
 		}
 	}
 	for _, k := range kinds {
-		t := types[k.Type].(map[string]any)
-		if properties, ok := t["properties"].(map[string]any); ok {
-			for _, field := range []string{"apiVersion", "kind", "metadata", "status"} {
-				delete(properties, field) // the first three are alike everywhere
-			}
-		}
-		all[k.Type] = t
-		visit(t)
+		all[k.Type] = types[k.Type]
+		visit(types[k.Type])
 	}
 	return all
 }

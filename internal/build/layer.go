@@ -73,7 +73,7 @@ func Layer(objects []*Object, kustomization map[string]any, at Place) ([]*Object
 		if problem != nil {
 			return nil, problem
 		}
-		o.Node, o.patches = objects[i].Node, objects[i].patches
+		o.Node, o.patches, o.done = objects[i].Node, objects[i].patches, len(objects[i].patches)
 		all = append(all, o)
 	}
 	return all, nil

@@ -65,7 +65,10 @@ type Object struct {
 	// branch, so that what is done to it can be seen. Nothing of it is in the tree.
 	Stub bool
 
+	// start is what patches are put on, where that is not what is written.
+	start   map[string]any
 	patches []*patch
+	done    int // how many of the patches are in start already
 	once    sync.Once
 	fields  map[string]any
 	problem *Problem
@@ -85,7 +88,7 @@ func idOf(n *yaml.Node) ID {
 
 // Made is an object that something makes of another, and that is written where that is.
 func Made(of *Object, fields map[string]any) *Object {
-	o := &Object{ID: IDOf(fields), File: of.File, Node: of.Node, patches: of.patches, fields: fields}
+	o := &Object{ID: IDOf(fields), File: of.File, Node: of.Node, patches: of.patches, done: len(of.patches), start: fields, fields: fields}
 	o.once.Do(func() {}) // its fields are known
 	return o
 }
@@ -102,9 +105,20 @@ func IDOf(fields map[string]any) ID {
 	return id
 }
 
+// ids are what patches may call the object: what it is called now and, where a
+// kustomization below renamed it or put it into a namespace, how it is written.
+func (o *Object) ids() []ID {
+	if o.Node != nil && len(o.Node.Content) > 0 {
+		if written := idOf(o.Node); written != o.ID && written.Kind == o.Kind {
+			return []ID{o.ID, written}
+		}
+	}
+	return []ID{o.ID}
+}
+
 // with is the object with a further patch; the one that it builds on is left as it is.
 func (o *Object) with(p *patch) *Object {
-	return &Object{ID: o.ID, File: o.File, Node: o.Node, Stub: o.Stub, patches: append(o.patches[:len(o.patches):len(o.patches)], p)}
+	return &Object{ID: o.ID, File: o.File, Node: o.Node, Stub: o.Stub, start: o.start, done: o.done, patches: append(o.patches[:len(o.patches):len(o.patches)], p)}
 }
 
 // Fields are those of the object with all patches. They are shared: nobody changes them.
@@ -114,11 +128,11 @@ func (o *Object) Fields() (map[string]any, *Problem) {
 }
 
 func (o *Object) render() (map[string]any, *Problem) {
-	content, err := tree.ToJSON(o.Node)
+	content, err := o.unpatched()
 	if err != nil {
 		return nil, SyntaxProblem(tree.YAMLError(o.File, err))
 	}
-	for _, p := range o.patches {
+	for _, p := range o.patches[o.done:] {
 		if p.operations != nil {
 			content, err = p.operations.Apply(content)
 		} else {
@@ -132,7 +146,20 @@ func (o *Object) render() (map[string]any, *Problem) {
 	if err := json.Unmarshal(content, &fields); err != nil {
 		return nil, &Problem{Rule: "yaml-syntax", Place: o.At(), What: err.Error()}
 	}
+	if metadata, ok := fields["metadata"].(map[string]any); ok && len(o.patches) > 0 {
+		metadata["name"] = o.Name // a patch may call it as it is written
+		if o.Namespace != "" {
+			metadata["namespace"] = o.Namespace
+		}
+	}
 	return fields, nil
+}
+
+func (o *Object) unpatched() ([]byte, error) {
+	if o.start != nil {
+		return json.Marshal(o.start)
+	}
+	return tree.ToJSON(o.Node)
 }
 
 // At is where the object is written.
@@ -236,7 +263,7 @@ func objectOf(content []byte, file string) (*Object, *Problem) {
 	if err := json.Unmarshal(content, &fields); err != nil {
 		return nil, &Problem{Rule: "kustomize", Place: Place{File: file}, What: err.Error()}
 	}
-	o := &Object{ID: IDOf(fields), File: file, fields: fields}
+	o := &Object{ID: IDOf(fields), File: file, start: fields, fields: fields}
 	o.once.Do(func() {})
 	return o, nil
 }

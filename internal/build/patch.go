@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -170,6 +171,12 @@ func (p *patch) read(target *yaml.Node) error {
 	}
 	if p.node.Kind == yaml.SequenceNode {
 		p.operations, err = jsonpatch.DecodePatch(content)
+		for _, operation := range p.node.Content {
+			switch tree.Text(operation, "path") {
+			case "/metadata", "/metadata/name", "/metadata/namespace", "/kind", "/apiVersion":
+				return errSlow // it is another object then
+			}
+		}
 	} else {
 		p.merge = content
 		p.deletes = tree.Text(p.node, "$patch") == "delete"
@@ -275,14 +282,16 @@ func patched(all []*Object, patches []*patch) ([]*Object, []Problem) {
 	all = append([]*Object{}, all...)
 	named := map[string][]int{}
 	for i, o := range all {
-		named[o.Name] = append(named[o.Name], i)
+		for _, id := range o.ids() {
+			named[id.Name] = append(named[id.Name], i)
+		}
 	}
 	var problems []Problem
 	gone := map[int]bool{}
 	for _, p := range patches {
 		found := 0
 		put := func(i int) {
-			if gone[i] || !p.selects(all[i].ID) {
+			if gone[i] || !slices.ContainsFunc(all[i].ids(), p.selects) {
 				return
 			}
 			found++
@@ -293,7 +302,7 @@ func patched(all []*Object, patches []*patch) ([]*Object, []Problem) {
 			}
 		}
 		if exact(p.id.Name) {
-			for _, i := range named[p.id.Name] {
+			for _, i := range slices.Compact(slices.Clone(named[p.id.Name])) {
 				put(i)
 			}
 		} else {

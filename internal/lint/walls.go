@@ -66,7 +66,7 @@ func (l *linter) locked(c *render.Cluster) bool {
 				byDefault = true
 			}
 		}
-		if len(without) == 0 || len(c.Tenants) == 0 {
+		if len(without) == 0 || !shared(c) {
 			continue
 		}
 		var names []string
@@ -88,12 +88,20 @@ func (l *linter) operated(c *render.Cluster) bool {
 			if multitenant, _ := build.Value(o.Fields, "spec", "cluster", "multitenant").(bool); multitenant {
 				return true
 			}
-			if len(c.Tenants) > 0 {
+			if shared(c) {
 				l.about("lockdown-missing", c, o, []any{"spec", "cluster"}, "cluster "+c.Name+" has tenants, and spec.cluster.multitenant is not true", "say multitenant: true")
 			}
 		}
 	}
 	return false
+}
+
+// shared tells whether others than the platform apply anything: Tenants, or Kustomizations
+// that act as accounts of their own.
+func shared(c *render.Cluster) bool {
+	return len(c.Tenants) > 0 || slices.ContainsFunc(c.Syncs, func(s *render.Sync) bool {
+		return s.Account != "" && s.ID.Namespace != fluxSystem
+	})
 }
 
 func hasFlag(o *render.Object, flag string) bool {
