@@ -16,14 +16,18 @@ import (
 type removed struct {
 	group, version string
 	kinds          []string // none: all of them
-	// in is the minor of Kubernetes, or the version of Flux, that no longer serves it.
+	// in is the minor of Kubernetes that serves it no longer; of Flux, the version that is
+	// bundled here doesn't.
 	in string
 	// group and version to use instead; "" is the same group. No version: there is none.
 	toGroup, toVersion string
 	instead            string
 }
 
-// gone is from Kubernetes' deprecated API migration guide and Flux's release notes.
+// flux is the version whose CRDs are bundled.
+const flux = "2.9"
+
+// gone is from Kubernetes' deprecated API migration guide and Flux's own CRDs.
 // https://kubernetes.io/docs/reference/using-api/deprecation-guide/
 var gone = []removed{
 	{"extensions", "v1beta1", []string{"Deployment", "DaemonSet", "ReplicaSet"}, "Kubernetes 1.16", "apps", "v1", ""},
@@ -55,24 +59,23 @@ var gone = []removed{
 	{"flowcontrol.apiserver.k8s.io", "v1beta1", nil, "Kubernetes 1.26", "", "v1", ""},
 	{"flowcontrol.apiserver.k8s.io", "v1beta2", nil, "Kubernetes 1.29", "", "v1", ""},
 	{"flowcontrol.apiserver.k8s.io", "v1beta3", nil, "Kubernetes 1.32", "", "v1", ""},
-	{"helm.fluxcd.io", "v1", []string{"HelmRelease"}, "Flux 2", "", "", "use HelmRelease of helm.toolkit.fluxcd.io/v2, with a source and spec.chart.spec"},
-	{"image.toolkit.fluxcd.io", "v1alpha1", nil, "Flux 2", "", "v1", ""},
-	{"image.toolkit.fluxcd.io", "v1alpha2", nil, "Flux 2", "", "v1", ""},
-	{"image.toolkit.fluxcd.io", "v1beta1", nil, "Flux 2.7", "", "v1", ""},
-	{"image.toolkit.fluxcd.io", "v1beta2", nil, "Flux 2.9", "", "v1", ""},
-	{"source.toolkit.fluxcd.io", "v1alpha1", nil, "Flux 2", "", "v1", ""},
-	{"source.toolkit.fluxcd.io", "v1beta1", nil, "Flux 2.7", "", "v1", ""},
-	{"source.toolkit.fluxcd.io", "v1beta2", nil, "Flux 2.8", "", "v1", ""},
-	{"kustomize.toolkit.fluxcd.io", "v1alpha1", nil, "Flux 2", "", "v1", ""},
-	{"kustomize.toolkit.fluxcd.io", "v1beta1", nil, "Flux 2.7", "", "v1", ""},
-	{"kustomize.toolkit.fluxcd.io", "v1beta2", nil, "Flux 2.8", "", "v1", ""},
-	{"helm.toolkit.fluxcd.io", "v2alpha1", nil, "Flux 2", "", "v2", ""},
-	{"helm.toolkit.fluxcd.io", "v2beta1", nil, "Flux 2.7", "", "v2", ""},
-	{"helm.toolkit.fluxcd.io", "v2beta2", nil, "Flux 2.8", "", "v2", ""},
-	{"notification.toolkit.fluxcd.io", "v1beta1", []string{"Alert", "Provider"}, "Flux 2.7", "", "v1beta3", ""},
-	{"notification.toolkit.fluxcd.io", "v1beta2", []string{"Alert", "Provider"}, "Flux 2.8", "", "v1beta3", ""},
-	{"notification.toolkit.fluxcd.io", "v1beta1", []string{"Receiver"}, "Flux 2.7", "", "v1", ""},
-	{"notification.toolkit.fluxcd.io", "v1beta2", []string{"Receiver"}, "Flux 2.8", "", "v1", ""},
+	{"helm.fluxcd.io", "v1", []string{"HelmRelease"}, "", "", "", "use HelmRelease of helm.toolkit.fluxcd.io/v2, with a source and spec.chart.spec"},
+	{"image.toolkit.fluxcd.io", "v1alpha1", nil, "", "", "v1", ""},
+	{"image.toolkit.fluxcd.io", "v1alpha2", nil, "", "", "v1", ""},
+	{"image.toolkit.fluxcd.io", "v1beta1", nil, "", "", "v1", ""},
+	{"source.toolkit.fluxcd.io", "v1alpha1", nil, "", "", "v1", ""},
+	{"source.toolkit.fluxcd.io", "v1beta1", nil, "", "", "v1", ""},
+	{"source.toolkit.fluxcd.io", "v1beta2", nil, "", "", "v1", ""},
+	{"kustomize.toolkit.fluxcd.io", "v1alpha1", nil, "", "", "v1", ""},
+	{"kustomize.toolkit.fluxcd.io", "v1beta1", nil, "", "", "v1", ""},
+	{"kustomize.toolkit.fluxcd.io", "v1beta2", nil, "", "", "v1", ""},
+	{"helm.toolkit.fluxcd.io", "v2alpha1", nil, "", "", "v2", ""},
+	{"helm.toolkit.fluxcd.io", "v2beta1", nil, "", "", "v2", ""},
+	{"helm.toolkit.fluxcd.io", "v2beta2", nil, "", "", "v2", ""},
+	{"notification.toolkit.fluxcd.io", "v1beta1", []string{"Alert", "Provider"}, "", "", "v1beta3", ""},
+	{"notification.toolkit.fluxcd.io", "v1beta2", []string{"Alert", "Provider"}, "", "", "v1beta3", ""},
+	{"notification.toolkit.fluxcd.io", "v1beta1", []string{"Receiver"}, "", "", "v1", ""},
+	{"notification.toolkit.fluxcd.io", "v1beta2", []string{"Receiver"}, "", "", "v1", ""},
 }
 
 const podSecurity = "use Pod Security: spec.namespaces.podSecurity of a Tenant, or the label pod-security.kubernetes.io/enforce of a namespace"
@@ -125,6 +128,9 @@ func number(text string) (int, string) {
 func (l *linter) unserved(gvk schema.GroupVersionKind) (rule, what, mend string, to schema.GroupVersion, known bool) {
 	if r, ok := replacement(gvk); ok {
 		what = fmt.Sprintf("%s of %s is served no longer since %s", gvk.Kind, gvk.GroupVersion(), r.in)
+		if r.in == "" {
+			what = fmt.Sprintf("%s of %s is not served by Flux %s", gvk.Kind, gvk.GroupVersion(), flux)
+		}
 		if r.toVersion == "" {
 			return "removed-api", what, r.instead, to, true
 		}
