@@ -18,6 +18,7 @@ import (
 	"github.com/tenantry/tenantry/api/v1alpha1"
 	"github.com/tenantry/tenantry/internal/admit"
 	"github.com/tenantry/tenantry/internal/attack"
+	"github.com/tenantry/tenantry/internal/build"
 	"github.com/tenantry/tenantry/internal/compile"
 	known "github.com/tenantry/tenantry/internal/schema"
 )
@@ -172,7 +173,7 @@ func wallsOf(t *testing.T, policies *admit.Policies, rights *admit.Rights, serve
 		}
 	}
 	if old := there[gvk.Kind+" "+o.GetNamespace()+"/"+o.GetName()]; old != nil {
-		q.Old, q.Object = old, admit.Merged(old, object)
+		q.Old, q.Object = old, build.Merged(old, object)
 	} else if gvk.Kind == "Namespace" {
 		q.Object = admit.Stamped(q, rights)
 	}

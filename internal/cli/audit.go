@@ -108,7 +108,7 @@ type auditedTenant struct {
 func runAudit(ctx context.Context, s Streams, o auditOptions, cfg *rest.Config, suite *attack.Suite, names []string) error {
 	live := newCounter(s.Err)
 	defer live.end()
-	runner, err := attack.NewRunner(cfg, attack.Options{Parallel: o.parallel, Progress: func(r attack.Result) { live.add(r.Tenant) }})
+	runner, err := attack.NewRunner(cfg, attack.Options{Parallel: o.parallel, Progress: func(r attack.Result) { live.add("tenant " + r.Tenant) }})
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func runAudit(ctx context.Context, s Streams, o auditOptions, cfg *rest.Config, 
 		return err
 	}
 	start := time.Now()
-	live.begin(len(scenes) * len(suite.Attacks))
+	live.begin(len(scenes)*len(suite.Attacks), "attack")
 	if a.Results, err = runner.Run(ctx, suite, kinds, scenes...); err != nil {
 		return err
 	}

@@ -21,12 +21,12 @@ type counter struct {
 
 func newCounter(w io.Writer) *counter { return &counter{progress: newProgress(w)} }
 
-func (c *counter) begin(total int) {
+func (c *counter) begin(total int, what string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.total, c.begun = total, true
 	if !c.live {
-		c.printf("%d attacks\n", total)
+		c.printf("%s\n", count(total, what))
 	}
 }
 
@@ -38,7 +38,7 @@ func (c *counter) add(what string) {
 	if c.live {
 		if now := time.Now(); now.Sub(c.drawn) > 50*time.Millisecond {
 			c.drawn = now
-			c.printf("\r\x1b[K%c %d of %d, tenant %s", spinner[c.done/8%len(spinner)], c.done, c.total, what)
+			c.printf("\r\x1b[K%c %d of %d, %s", spinner[c.done/8%len(spinner)], c.done, c.total, what)
 		}
 		return
 	}

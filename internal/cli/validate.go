@@ -16,6 +16,7 @@ import (
 
 	"github.com/tenantry/tenantry/internal/fleet"
 	"github.com/tenantry/tenantry/internal/lint"
+	"github.com/tenantry/tenantry/internal/render"
 	"github.com/tenantry/tenantry/internal/schema"
 	"github.com/tenantry/tenantry/internal/tree"
 )
@@ -140,16 +141,20 @@ func (o *validateOptions) dir(args []string) (string, error) {
 	} else if found := nearby(fleet.Find(".")); found != "" && o.tenant == "" {
 		dir = found
 	}
+	return dir, checkDir(dir)
+}
+
+func checkDir(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return "", fmt.Errorf("%s: no such file or directory", dir)
+		return fmt.Errorf("%s: no such file or directory", dir)
 	case err != nil:
-		return "", err
+		return err
 	case !info.IsDir():
-		return "", usagef("%s is a file: name the directory of a repository", dir)
+		return usagef("%s is a file: name the directory of a repository", dir)
 	}
-	return dir, nil
+	return nil
 }
 
 // lint checks a directory, as a repository of its own or as a tenant's.
@@ -178,7 +183,7 @@ func (o *validateOptions) lint(dir string) (*lint.Report, error) {
 		within := tree.New(dir)
 		of = func(file string) bool { _, ok := within.Name(file); return ok }
 	}
-	r, err := lint.Run(root, lint.Options{Kubernetes: o.source.kubernetes, At: at, Now: time.Now()})
+	r, err := lint.Run(root, render.Options{Kubernetes: o.source.kubernetes, At: at, Now: time.Now()})
 	if err != nil {
 		return nil, err
 	}

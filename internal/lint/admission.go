@@ -13,12 +13,8 @@ import (
 	"github.com/tenantry/tenantry/api/v1alpha1"
 	"github.com/tenantry/tenantry/internal/admit"
 	"github.com/tenantry/tenantry/internal/build"
-	"github.com/tenantry/tenantry/internal/compile"
 	"github.com/tenantry/tenantry/internal/render"
 )
-
-// expected is the annotation of a Kustomization that is there to be refused.
-const expected = "tenantry.dev/expect"
 
 // admission plays what tenants' repositories declare against the walls.
 func (l *linter) admission(c *render.Cluster) error {
@@ -37,8 +33,8 @@ func (l *linter) admission(c *render.Cluster) error {
 		return err
 	}
 	for _, o := range theirs {
-		if o.Sync.Object != nil && build.Text(o.Sync.Object.Fields, "metadata", "annotations", expected) == "refused" {
-			continue // it is there to show that a wall holds
+		if o.Sync.ToBeRefused() {
+			continue
 		}
 		if o.Account() == "" || l.broken[reflect.ValueOf(o.Fields).Pointer()] {
 			continue // told already: nobody applies it, or nothing takes it
@@ -56,24 +52,12 @@ func rightsOf(c *render.Cluster) (*admit.Rights, error) {
 			objects = append(objects, o.Fields)
 		}
 	}
-	shards := map[int][]*v1alpha1.Tenant{}
-	for _, t := range c.Tenants {
-		if t.Plan != nil {
-			shard := compile.Shard(t.Tenant.Name)
-			shards[shard] = append(shards[shard], t.Tenant)
-		}
-	}
-	for shard, tenants := range shards {
-		if p := compile.Provisioners(shard, tenants); p != nil {
-			objects = append(objects, p.Object)
-		}
-	}
 	return admit.NewRights(objects...)
 }
 
 // admitted plays one object.
 func (l *linter) admitted(c *render.Cluster, o *render.Object, rights *admit.Rights) {
-	k, ok := l.kinds.Kind(o.GroupVersionKind)
+	k, ok := l.fleet.Kinds.Kind(o.GroupVersionKind)
 	if !ok || k.Namespaced && o.Namespace == "" {
 		return // nothing is known of it, or that is told
 	}
@@ -84,7 +68,7 @@ func (l *linter) admitted(c *render.Cluster, o *render.Object, rights *admit.Rig
 		q.Namespace = namespaceOf(c, o.Namespace)
 	}
 	if there := c.Compiled(o.ID); there != nil && !made(t, o) {
-		q.Old, q.Object = there.Fields, admit.Merged(there.Fields, o.Fields)
+		q.Old, q.Object = there.Fields, build.Merged(there.Fields, o.Fields)
 	} else if o.Kind == "Namespace" && o.Group == "" && l.stamps() {
 		q.Object = admit.Stamped(q, rights)
 	}
@@ -120,7 +104,7 @@ func made(t *v1alpha1.Tenant, o *render.Object) bool {
 }
 
 // stamps tells whether the cluster has mutating policies, which label new namespaces.
-func (l *linter) stamps() bool { return l.kinds.Minor != "1.34" && l.kinds.Minor != "1.35" }
+func (l *linter) stamps() bool { return l.fleet.Kinds.Minor != "1.34" && l.fleet.Kinds.Minor != "1.35" }
 
 // namespaceOf is a namespace as policies see it: as Tenantry compiles it, if it does.
 func namespaceOf(c *render.Cluster, name string) map[string]any {

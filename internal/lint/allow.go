@@ -30,7 +30,7 @@ var allows = regexp.MustCompile(`#\s*tenantry:allow(?:\s+([A-Za-z0-9./_-]+))?\s*
 func (l *linter) allow() {
 	var all []*allowance
 	for _, t := range l.report.trees {
-		for _, name := range manifests(t) {
+		for _, name := range t.Manifests() {
 			content, err := t.Read(name)
 			if err == nil && bytes.Contains(content, []byte("tenantry:allow")) {
 				all = append(all, allowances(t, name, content)...)

@@ -137,15 +137,15 @@ func (l *linter) unserved(gvk schema.GroupVersionKind) (rule, what, mend string,
 		to = schema.GroupVersion{Group: r.toGroup, Version: r.toVersion}
 		return "removed-api", what, "use apiVersion: " + to.String(), to, true
 	}
-	if versions := l.kinds.Versions(gvk.GroupKind()); len(versions) > 0 {
+	if versions := l.fleet.Kinds.Versions(gvk.GroupKind()); len(versions) > 0 {
 		to = schema.GroupVersion{Group: gvk.Group, Version: newest(versions)}
-		return "removed-api", fmt.Sprintf("%s of %s is not served by Kubernetes %s", gvk.Kind, gvk.GroupVersion(), l.kinds.Minor), "use apiVersion: " + to.String(), to, true
+		return "removed-api", fmt.Sprintf("%s of %s is not served by Kubernetes %s", gvk.Kind, gvk.GroupVersion(), l.fleet.Kinds.Minor), "use apiVersion: " + to.String(), to, true
 	}
 	if !l.groups()[gvk.Group] {
 		return "", "", "", to, false
 	}
 	var names []string
-	for _, k := range l.kinds.Kinds() {
+	for _, k := range l.fleet.Kinds.Kinds() {
 		if k.Kind != gvk.Kind && k.Group == gvk.Group {
 			names = append(names, k.Kind)
 		} else if k.Kind == gvk.Kind {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/tenantry/tenantry/internal/lint"
+	"github.com/tenantry/tenantry/internal/render"
 	"github.com/tenantry/tenantry/internal/schema"
 )
 
@@ -83,7 +84,7 @@ func sync(name, path, after string, source bool) string {
 
 func run(tb testing.TB, dir string) *lint.Report {
 	tb.Helper()
-	r, err := lint.Run(dir, lint.Options{Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)})
+	r, err := lint.Run(dir, render.Options{Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)})
 	if err != nil {
 		tb.Fatal(err)
 	}

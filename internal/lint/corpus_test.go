@@ -17,6 +17,7 @@ import (
 
 	"github.com/tenantry/tenantry/internal/fleet"
 	"github.com/tenantry/tenantry/internal/lint"
+	"github.com/tenantry/tenantry/internal/render"
 	"github.com/tenantry/tenantry/internal/tree"
 )
 
@@ -81,7 +82,7 @@ func found(t testing.TB, dir string) string {
 	if configErr != nil {
 		at = nil
 	}
-	r, err := lint.Run(root, lint.Options{At: at, Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)})
+	r, err := lint.Run(root, render.Options{At: at, Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,69 +3,27 @@
 package lint
 
 import (
-	"bytes"
 	"errors"
 	"path"
 	"slices"
 	"strings"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/tenantry/tenantry/internal/build"
 	"github.com/tenantry/tenantry/internal/tree"
 )
 
-// define takes up the CRDs of a repository, before anything is checked by them.
-func (l *linter) define(b *build.Builder) {
-	for _, name := range manifests(b.Tree()) {
-		content, err := b.Tree().Read(name)
-		if err != nil || !bytes.Contains(content, []byte("CustomResourceDefinition")) {
-			continue
-		}
-		documents, err := b.Tree().Documents(name)
-		if err != nil {
-			continue
-		}
-		for _, d := range tree.Flattened(documents) {
-			if tree.Text(d, "kind") != "CustomResourceDefinition" {
-				continue
-			}
-			fields := map[string]any{}
-			if content, err := tree.ToJSON(d); err == nil && json.Unmarshal(content, &fields) == nil {
-				l.crd(nil, fields)
-			}
-		}
-	}
-}
-
-// crd takes up one CRD; what is wrong with it, its own schema tells.
-func (l *linter) crd(_ *build.Object, fields map[string]any) {
-	if fields["kind"] != "CustomResourceDefinition" || fields["apiVersion"] != "apiextensions.k8s.io/v1" || build.Text(fields, "spec", "group") == "tenantry.dev" {
-		return // our own is checked by the version that checks
-	}
-	content, err := json.Marshal(fields)
-	if err != nil {
-		return
-	}
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if json.Unmarshal(content, crd) == nil {
-		l.kinds.Define(crd)
-	}
-}
-
 // files checks what is written, whether anything applies it or not.
 func (l *linter) files() {
-	l.filesOf(l.root)
-	for _, b := range l.at {
+	for _, b := range l.fleet.Repositories() {
 		l.filesOf(b)
 	}
 }
 
 func (l *linter) filesOf(b *build.Builder) {
 	t := b.Tree()
-	all := manifests(t)
+	all := t.Manifests()
 	l.report.Files += len(all)
 	for _, name := range all {
 		documents, err := t.Documents(name)

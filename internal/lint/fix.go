@@ -51,8 +51,8 @@ func (l *linter) moved(o *build.Object, fields map[string]any, to schema.GroupVe
 	sources, whole := o.Sources()
 	after := runtime.DeepCopyJSON(fields)
 	after["apiVersion"] = to.String()
-	problems, err := l.kinds.Check(after)
-	if _, served := l.kinds.Kind(to.WithKind(o.Kind)); err != nil || !served {
+	problems, err := l.fleet.Kinds.Check(after)
+	if _, served := l.fleet.Kinds.Kind(to.WithKind(o.Kind)); err != nil || !served {
 		return nil, mend
 	}
 	if len(problems) > 0 {

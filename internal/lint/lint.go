@@ -5,39 +5,20 @@ package lint
 import (
 	"fmt"
 	"path"
-	"path/filepath"
 	"runtime"
-	"slices"
-	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tenantry/tenantry/internal/admit"
 	"github.com/tenantry/tenantry/internal/build"
 	"github.com/tenantry/tenantry/internal/render"
-	"github.com/tenantry/tenantry/internal/schema"
 	"github.com/tenantry/tenantry/internal/tree"
 )
 
-// Options say what to check against.
-type Options struct {
-	// Kubernetes is the minor, as 1.36. Default: the newest that is known.
-	Kubernetes string
-	// At are the directories that stand in for URLs of sources.
-	At map[string]string
-	// Now decides which exceptions have ended.
-	Now time.Time
-}
-
 // linter is one run.
 type linter struct {
-	tree     *tree.Tree
-	root     *build.Builder
-	at       map[string]*build.Builder // by directory
 	fleet    *render.Fleet
-	kinds    *schema.Set
 	policies *admit.Policies
 	clusters []*render.Cluster
 	loose    []*build.Object // what no cluster gets
@@ -55,7 +36,7 @@ type linter struct {
 }
 
 // Run checks the repository in dir: a fleet, or any other.
-func Run(dir string, opts Options) (*Report, error) {
+func Run(dir string, opts render.Options) (*Report, error) {
 	l, err := newLinter(dir, opts)
 	if err != nil {
 		return nil, err
@@ -89,11 +70,8 @@ func Run(dir string, opts Options) (*Report, error) {
 	return l.report, nil
 }
 
-func newLinter(dir string, opts Options) (*linter, error) {
-	if opts.Kubernetes == "" {
-		opts.Kubernetes = schema.Newest
-	}
-	kinds, err := schema.For(opts.Kubernetes)
+func newLinter(dir string, opts render.Options) (*linter, error) {
+	fleet, err := render.Open(dir, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -101,55 +79,17 @@ func newLinter(dir string, opts Options) (*linter, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &linter{tree: tree.New(dir), kinds: kinds, policies: policies, report: &Report{}, at: map[string]*build.Builder{}, told: map[string]bool{}, broken: map[uintptr]bool{}, guessed: map[*build.Object]bool{}}
-	l.root = build.New(l.tree)
-	l.report.trees = []*tree.Tree{l.tree}
-	l.fleet = &render.Fleet{Root: l.root, At: map[string]*build.Builder{}, Kinds: kinds, Now: opts.Now}
-	for url, at := range opts.At {
-		l.fleet.At[render.Normal(url)] = l.builder(at)
+	l := &linter{fleet: fleet, policies: policies, report: &Report{}, told: map[string]bool{}, broken: map[uintptr]bool{}, guessed: map[*build.Object]bool{}}
+	for _, b := range fleet.Repositories() {
+		l.report.trees = append(l.report.trees, b.Tree())
 	}
 	return l, nil
 }
 
-// builder is the one of a directory; several URLs may lead to one.
-func (l *linter) builder(dir string) *build.Builder {
-	dir = filepath.Clean(dir)
-	if dir == filepath.Clean(l.tree.Dir) {
-		return l.root
-	}
-	b := l.at[dir]
-	if b == nil {
-		t := tree.New(dir)
-		b = build.New(t)
-		l.at[dir] = b
-		l.report.trees = append(l.report.trees, t)
-	}
-	return b
-}
-
 // render renders every cluster, and what no cluster gets.
 func (l *linter) render() {
-	l.define(l.root)
-	for _, b := range l.at {
-		l.define(b)
-	}
-	var names []string
-	for _, n := range l.tree.List("clusters") {
-		if name, isDir := strings.CutSuffix(n, "/"); isDir && !strings.HasPrefix(n, ".") {
-			names = append(names, name)
-		}
-	}
-	l.clusters = make([]*render.Cluster, len(names))
-	var g errgroup.Group
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for i, name := range names {
-		g.Go(func() error {
-			l.clusters[i] = l.fleet.Cluster(name)
-			return nil
-		})
-	}
-	_ = g.Wait() // none of them fails
-	l.report.Clusters = len(names)
+	l.clusters = l.fleet.Clusters(l.fleet.Names()...)
+	l.report.Clusters = len(l.clusters)
 	tenants := map[string]bool{}
 	for _, c := range l.clusters {
 		for _, t := range c.Tenants {
@@ -170,13 +110,12 @@ func (l *linter) render() {
 		}
 		for _, o := range c.Objects {
 			if o.Release != nil {
-				l.crd(o.Object, o.Fields)
+				l.fleet.Define(o.Fields)
 			}
 		}
 	}
 	l.report.Tenants = len(tenants)
-	l.unbuilt(l.root)
-	for _, b := range l.at {
+	for _, b := range l.fleet.Repositories() {
 		l.unbuilt(b)
 	}
 }
@@ -186,7 +125,7 @@ func (l *linter) render() {
 func (l *linter) unbuilt(b *build.Builder) {
 	included := map[string]bool{}
 	var dirs []string
-	for _, name := range manifests(b.Tree()) {
+	for _, name := range b.Tree().Manifests() {
 		if path.Base(name) != "kustomization.yaml" && path.Base(name) != "kustomization.yml" {
 			continue
 		}
@@ -228,27 +167,4 @@ func (l *linter) unbuilt(b *build.Builder) {
 			}
 		}
 	}
-}
-
-// manifests are the YAML files of a tree that may be read: nothing hidden, and no chart's
-// templates, which are no YAML yet.
-func manifests(t *tree.Tree) []string {
-	var all []string
-	var walk func(dir string)
-	walk = func(dir string) {
-		names := t.List(dir)
-		chart := slices.Contains(names, "Chart.yaml")
-		for _, n := range names {
-			switch sub, isDir := strings.CutSuffix(n, "/"); {
-			case strings.HasPrefix(n, "."):
-			case isDir && (chart && (sub == "templates" || sub == "charts") || sub == "node_modules"):
-			case isDir:
-				walk(path.Join(dir, sub))
-			case tree.IsYAML(n):
-				all = append(all, path.Join(dir, n))
-			}
-		}
-	}
-	walk(".")
-	return all
 }

@@ -102,7 +102,7 @@ func (l *linter) object(o *build.Object, fields map[string]any, cluster string, 
 	note := func(rule string, at build.Place, what, mend string) {
 		l.find(rule, at, id.String(), cluster, what, mend)
 	}
-	if _, ok := l.kinds.Kind(id.GroupVersionKind); !ok {
+	if _, ok := l.fleet.Kinds.Kind(id.GroupVersionKind); !ok {
 		rule, what, mend, to, known := l.unserved(id.GroupVersionKind)
 		if !known {
 			unknown.add(fmt.Sprintf("%s of %s", id.Kind, id.GroupVersion()))
@@ -126,7 +126,7 @@ func (l *linter) object(o *build.Object, fields map[string]any, cluster string, 
 	if l.guessed[o] {
 		return
 	}
-	problems, err := l.kinds.Check(decrypted(fields))
+	problems, err := l.fleet.Kinds.Check(decrypted(fields))
 	if err != nil {
 		note("crd-invalid", o.At(), err.Error(), "")
 		return
@@ -160,14 +160,14 @@ func decrypted(fields map[string]any) map[string]any {
 
 // namespaced notes objects that Flux could not put anywhere.
 func (l *linter) namespaced(c *render.Cluster, o *render.Object) {
-	k, ok := l.kinds.Kind(o.GroupVersionKind)
+	k, ok := l.fleet.Kinds.Kind(o.GroupVersionKind)
 	if ok && k.Namespaced && o.Namespace == "" && !o.Compiled && o.Release == nil {
 		l.about("no-namespace", c, o, []any{"metadata"}, o.ID.String()+" has no namespace, and Flux gives it none", "")
 	}
 }
 
 func (l *linter) groups() map[string]bool {
-	l.once.Do(func() { l.known = l.kinds.Groups() })
+	l.once.Do(func() { l.known = l.fleet.Kinds.Groups() })
 	return l.known
 }
 

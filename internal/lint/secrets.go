@@ -27,8 +27,7 @@ type creationRule struct {
 
 // secrets checks what is secret in every file, whether anything applies it or not.
 func (l *linter) secrets() {
-	l.secretsOf(l.root)
-	for _, b := range l.at {
+	for _, b := range l.fleet.Repositories() {
 		l.secretsOf(b)
 	}
 	for _, c := range l.clusters {
@@ -50,7 +49,7 @@ func (l *linter) decrypted(c *render.Cluster, o *render.Object) {
 func (l *linter) secretsOf(b *build.Builder) {
 	t := b.Tree()
 	rules := l.creationRules(t)
-	for _, name := range manifests(t) {
+	for _, name := range t.Manifests() {
 		documents, err := t.Documents(name)
 		if err != nil {
 			continue

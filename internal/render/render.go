@@ -4,7 +4,9 @@ package render
 
 import (
 	"encoding/json"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -63,6 +65,7 @@ func (f *Fleet) cluster(name, dir string) *Cluster {
 	r.render(root)
 	r.settle()
 	r.namespaces()
+	r.provisioners()
 	r.cluster.homes = r.homes
 	return r.cluster
 }
@@ -311,6 +314,27 @@ func (r *renderer) namespaces() {
 			} else {
 				r.cluster.add(&Object{Object: build.Made(t.Object.Object, c.Object), Fields: c.Object, Sync: t.Object.Sync, Compiled: true})
 			}
+		}
+	}
+}
+
+// provisioners are the bindings that let tenants make namespaces: one for several tenants.
+func (r *renderer) provisioners() {
+	shards := map[int][]*v1alpha1.Tenant{}
+	first := map[int]*Tenant{}
+	for _, t := range r.cluster.Tenants {
+		if t.Plan == nil {
+			continue
+		}
+		shard := compile.Shard(t.Tenant.Name)
+		if first[shard] == nil {
+			first[shard] = t
+		}
+		shards[shard] = append(shards[shard], t.Tenant)
+	}
+	for _, shard := range slices.Sorted(maps.Keys(shards)) {
+		if p := compile.Provisioners(shard, shards[shard]); p != nil {
+			r.cluster.add(&Object{Object: build.Made(first[shard].Object.Object, p.Object), Fields: p.Object, Sync: first[shard].Object.Sync, Compiled: true})
 		}
 	}
 }

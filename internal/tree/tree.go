@@ -281,3 +281,26 @@ func (t *Tree) Name(full string) (string, bool) {
 	}
 	return filepath.ToSlash(rel), true
 }
+
+// Manifests are the YAML files of the tree that may be objects: nothing hidden, and no
+// chart's templates, which are no YAML yet.
+func (t *Tree) Manifests() []string {
+	var all []string
+	var walk func(dir string)
+	walk = func(dir string) {
+		names := t.List(dir)
+		chart := slices.Contains(names, "Chart.yaml")
+		for _, n := range names {
+			switch sub, isDir := strings.CutSuffix(n, "/"); {
+			case strings.HasPrefix(n, "."):
+			case isDir && (chart && (sub == "templates" || sub == "charts") || sub == "node_modules"):
+			case isDir:
+				walk(path.Join(dir, sub))
+			case IsYAML(n):
+				all = append(all, path.Join(dir, n))
+			}
+		}
+	}
+	walk(".")
+	return all
+}
