@@ -81,7 +81,7 @@ func newRoot(s Streams) *cobra.Command {
 		&cobra.Group{ID: "local", Title: "A cluster on this machine:"},
 		&cobra.Group{ID: "cluster", Title: "Tenants and clusters:"},
 	)
-	for _, c := range []*cobra.Command{newInit(s), newValidate(s), newRender(s), newDiff(s), newGroup(s), newCluster(s), newImport(s)} {
+	for _, c := range []*cobra.Command{newInit(s), newValidate(s), newRender(s), newDiff(s), newSchema(s), newGroup(s), newCluster(s), newImport(s)} {
 		c.GroupID = "fleet"
 		root.AddCommand(c)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -25,10 +26,19 @@ func Fields(before, after map[string]any) []Field {
 			}
 		}
 	}
+	for i := range all {
+		if private.MatchString(all[i].Path) {
+			all[i].Before, all[i].After = hide(all[i].Before), hide(all[i].After)
+		}
+	}
 	return slices.DeleteFunc(all, func(f Field) bool {
 		return strings.HasPrefix(f.Path, "metadata.annotations["+v1alpha1.Group+"/") || strings.HasPrefix(f.Path, "metadata.annotations["+lastApplied)
 	})
 }
+
+// private are fields whose names say that their values are nobody's business, as in the
+// values of a HelmRelease. One that names a Secret is none of them.
+var private = regexp.MustCompile(`(?i)(password|passwd|passphrase|token|api[-_]?key|private[-_]?key|secret[-_]?key|client[-_]?secret|credentials)\]?$`)
 
 // hide is what may be said of a secret value: that it is there.
 func hide(v any) any {
@@ -103,6 +113,9 @@ func named(list []any) (map[string]any, bool) {
 			return nil, false
 		}
 		name, ok := m["name"].(string)
+		if namespace, has := m["namespace"].(string); has && namespace != "" {
+			name = namespace + "/" + name
+		}
 		if kind, has := m["kind"].(string); has {
 			name = kind + " " + name
 		}

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	kinds "github.com/tenantry/tenantry/internal/schema"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -136,6 +138,9 @@ func (l *linter) unserved(gvk schema.GroupVersionKind) (rule, what, mend string,
 		}
 		to = schema.GroupVersion{Group: r.toGroup, Version: r.toVersion}
 		return "removed-api", what, "use apiVersion: " + to.String(), to, true
+	}
+	if minor := kinds.Since(gvk); minor != "" && minor != l.fleet.Kinds.Minor {
+		return "newer-api", fmt.Sprintf("%s of %s is served from Kubernetes %s on, and this is checked for %s", gvk.Kind, gvk.GroupVersion(), minor, l.fleet.Kinds.Minor), "", to, true
 	}
 	if versions := l.fleet.Kinds.Versions(gvk.GroupKind()); len(versions) > 0 {
 		to = schema.GroupVersion{Group: gvk.Group, Version: newest(versions)}

@@ -115,13 +115,18 @@ func renewed(t *tree.Tree, name, old, instead string) fix {
 			if from == nil {
 				return nil
 			}
+			for i, n := range from.Content {
+				from.Content[i] = entry(n, instead)
+			}
+			if tree.Field(k, instead) == nil { // another name is all that it needs
+				k.Content[slices.Index(k.Content, from)-1].Value = instead
+				return nil
+			}
 			to, err := tree.ListIn(k, true, instead)
 			if err != nil {
 				return err
 			}
-			for _, n := range from.Content {
-				to.Content = append(to.Content, entry(n, instead))
-			}
+			to.Content = append(to.Content, from.Content...)
 			tree.Unfold(to)
 			tree.Without(k, old)
 			return nil

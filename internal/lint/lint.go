@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"runtime"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -90,10 +91,13 @@ func newLinter(dir string, opts render.Options) (*linter, error) {
 func (l *linter) render() {
 	l.clusters = l.fleet.Clusters(l.fleet.Names()...)
 	l.report.Clusters = len(l.clusters)
-	tenants := map[string]bool{}
+	tenants, away := map[string]bool{}, map[string]bool{}
 	for _, c := range l.clusters {
 		for _, t := range c.Tenants {
 			tenants[t.Tenant.Name] = true
+			if t.Plan == nil && len(t.Tenant.Spec.Syncs) > 0 {
+				away[t.Tenant.Name] = true
+			}
 		}
 		for _, p := range c.Problems {
 			l.problem(p, c.Name)
@@ -115,6 +119,15 @@ func (l *linter) render() {
 		}
 	}
 	l.report.Tenants = len(tenants)
+	if names := sortedKeys(away); len(names) > 0 {
+		const most = 3
+		if len(names) > most {
+			names = append(names[:most:most], fmt.Sprintf("and %d more", len(away)-most))
+		}
+		l.report.Unchecked = append(l.report.Unchecked, Unchecked{
+			What: "what the repositories of tenants hold: " + strings.Join(names, ", "), Why: "no directory stands in for them: name one in tenantry.yaml, or with --map",
+		})
+	}
 	for _, b := range l.fleet.Repositories() {
 		l.unbuilt(b)
 	}

@@ -72,6 +72,7 @@ var rules = []Rule{
 	// Objects
 	{"unknown-kind", Error, "There is no such kind", "The API server refuses it.", "Mend the kind, or add its CRD to the fleet."},
 	{"removed-api", Error, "An API version is no longer served", "The cluster refuses the object, and with it all that Flux applies together with it.", "Use the version that is named; --fix does it where nothing else has to change."},
+	{"newer-api", Error, "An API version is not served yet", "The cluster refuses the object, and with it all that Flux applies together with it.", "Leave it out for clusters of this minor, or upgrade them first."},
 	{"unknown-field", Error, "A field that does not exist", "Strict decoding refuses it, and without it the API server drops it: what it was to say is not said.", "Mend its name, or take it out."},
 	{"missing-field", Error, "A required field is missing", "The API server refuses the object.", "Add it."},
 	{"invalid-value", Error, "A value is not allowed", "The API server refuses the object.", "Use one that the message names."},

@@ -201,3 +201,19 @@ func (s *Set) Kinds() []Kind {
 	}
 	return all
 }
+
+// Since is the first of the known minors of Kubernetes that serves a kind; "" when none
+// does.
+func Since(gvk schema.GroupVersionKind) string {
+	since := ""
+	for _, minor := range Minors() {
+		s, err := For(minor)
+		if err != nil {
+			continue // it is in the program
+		}
+		if _, ok := s.builtin.Kinds[gvk.Group+"/"+gvk.Version+"/"+gvk.Kind]; ok {
+			since = minor
+		}
+	}
+	return since
+}
