@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -31,7 +32,15 @@ var rules = []struct {
 	{"internal/status", append([]string{module + "internal/"}, clients...), "conditions are computed from facts"},
 	{"internal/fleet", []string{module + "internal/cli", module + "internal/compile", module + "internal/policy", module + "internal/kube", module + "internal/schema", "sigs.k8s.io/controller-runtime", "k8s.io/client-go"}, "a fleet is read without a cluster"},
 	{"internal/tree", append([]string{module}, clients...), "files are read and changed, whatever they mean"},
-	{"internal/schema", []string{module + "internal/"}, "a schema is read, and knows no feature"},
+	{"internal/words", append([]string{module}, clients...), "names are compared, whatever they name"},
+	{"internal/build", append(above("tree", "words"), clients...), "directories are rendered, whatever they are for"},
+	{"internal/schema", above("words"), "a schema is read, and knows no feature"},
+	{"internal/chart", above("tree"), "charts are rendered, whoever installs them"},
+	{"internal/admit", above("policy"), "walls are asked about one request at a time"},
+	{"internal/render", above("tree", "words", "build", "schema", "chart", "compile"), "a cluster is rendered, and not judged"},
+	{"internal/lint", above("tree", "words", "build", "schema", "chart", "compile", "render", "admit", "policy"), "what is found is told by others"},
+	{"internal/diff", append(above(), clients...), "comparing is pure"},
+	{"internal/rehearse", above("kube"), "a cluster is asked about objects, whoever rendered them"},
 	{"internal/migrate", append([]string{module + "internal/"}, clients...), "importing is pure"},
 	{"internal/survey", []string{module + "internal/controller", module + "internal/cli", module + "internal/install", module + "internal/local", module + "internal/fleet", module + "internal/attack", module + "internal/audit"}, "siblings don't import each other"},
 	{"internal/facts", []string{module + "internal/controller", module + "internal/cli", module + "internal/install", module + "internal/local", module + "internal/fleet"}, "facts are read for whoever compiles"},
@@ -42,6 +51,21 @@ var rules = []struct {
 	{"internal/attack", []string{module + "internal/cli", module + "internal/controller", module + "internal/install", module + "internal/local", module + "internal/fleet", module + "internal/audit"}, "the suite attacks any cluster, whoever made it"},
 	{"internal/audit", []string{module + "internal/cli", module + "internal/controller", module + "internal/install", module + "internal/local", module + "internal/fleet"}, "siblings don't import each other"},
 	{"internal/local", []string{module + "internal/cli", module + "internal/controller", module + "internal/install", "k8s.io/kubernetes", "go.etcd.io/etcd/server"}, "the heavy parts are processes, and siblings don't import each other"},
+}
+
+// above are the packages that one must not import which builds on the given ones alone.
+func above(below ...string) []string {
+	entries, err := os.ReadDir("internal")
+	if err != nil {
+		panic(err) // the test runs in the repository's root
+	}
+	var all []string
+	for _, e := range entries {
+		if !slices.Contains(below, e.Name()) {
+			all = append(all, module+"internal/"+e.Name())
+		}
+	}
+	return all
 }
 
 func TestImportsPointDown(t *testing.T) {

@@ -101,20 +101,14 @@ func (b *Builder) fresh(dir string, above []string) *Result {
 		return &Result{Problems: []Problem{*problem}}
 	}
 	r := &Result{}
-	if err := b.layer(r, dir, file, k, append(above, dir)); err != nil {
-		if Broken(r.Problems) { // kustomize would say the first of these, in other words
-			return r
-		}
+	slow := b.layer(r, dir, file, k, append(above, dir)) != nil
+	if slow && !Broken(r.Problems) { // else kustomize would say the first of them, in other words
 		return b.slow(dir)
 	}
 	if slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Rule == "kustomize-loop" }) {
 		r.Objects = nil // which of them there would be, nobody can say
 	}
-	for _, p := range b.doubles(r.Objects, file) {
-		if !slices.ContainsFunc(r.Problems, func(told Problem) bool { return told.Place == p.Place }) {
-			r.Problems = append(r.Problems, p)
-		}
-	}
+	b.single(r, file)
 	return r
 }
 
@@ -336,22 +330,38 @@ func (b *Builder) file(name string) *Result {
 	return r
 }
 
-// doubles are objects that a kustomization has twice, which kustomize refuses.
-func (b *Builder) doubles(all []*Object, file string) []Problem {
-	seen := make(map[ID]*Object, len(all))
-	var problems []Problem
-	for _, o := range all {
+// single takes out objects that a kustomization has twice, which kustomize refuses, and
+// what is told twice: directories that include another from two sides would double both
+// at each step.
+func (b *Builder) single(r *Result, file string) {
+	seen := make(map[ID]*Object, len(r.Objects))
+	told := map[Place]bool{}
+	for _, p := range r.Problems {
+		told[p.Place] = true
+	}
+	var objects []*Object
+	for _, o := range r.Objects {
 		first := seen[o.ID]
 		if first == nil {
 			seen[o.ID] = o
+			objects = append(objects, o)
 			continue
 		}
-		problems = append(problems, Problem{
-			Rule: "object-twice", Place: o.At(),
-			What: fmt.Sprintf("%s is in %s twice, here and at %s", o.ID, b.tree.Full(file), first.At()), Mend: "leave one of them out",
-		})
+		if at := o.At(); !told[at] {
+			told[at] = true
+			r.Problems = append(r.Problems, Problem{
+				Rule: "object-twice", Place: at,
+				What: fmt.Sprintf("%s is in %s twice, here and at %s", o.ID, b.tree.Full(file), first.At()), Mend: "leave one of them out",
+			})
+		}
 	}
-	return problems
+	r.Objects = objects
+	once := map[Problem]bool{}
+	r.Problems = slices.DeleteFunc(r.Problems, func(p Problem) bool {
+		again := once[p]
+		once[p] = true
+		return again
+	})
 }
 
 // Exists tells whether a directory is there.

@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -24,7 +25,7 @@ const origin = "config.kubernetes.io/origin"
 
 // slow has kustomize render a directory. What it reads it gets from the tree.
 func (b *Builder) slow(dir string) *Result {
-	if problem := b.refuse(dir, nil); problem != nil {
+	if problem := b.refuse(dir); problem != nil {
 		return &Result{Problems: []Problem{*problem}}
 	}
 	k := krusty.MakeKustomizer(&krusty.Options{LoadRestrictions: types.LoadRestrictionsNone, PluginConfig: types.DisabledPluginConfig()})
@@ -57,13 +58,40 @@ func (b *Builder) slow(dir string) *Result {
 	return r
 }
 
+// most is how many directories kustomize may have to build for one: it builds one that is
+// included from several sides once for each.
+const most = 10_000
+
 // refuse names what a kustomization, or one that it builds on, would fetch or can't read.
-func (b *Builder) refuse(dir string, above []string) *Problem {
-	for _, a := range above {
-		if a == dir {
-			return &Problem{Rule: "kustomize-loop", Place: Place{File: b.tree.Full(b.tree.KustomizationIn(dir)), Line: 1}, What: "it includes itself: " + strings.Join(append(above, dir), " -> "), Mend: "take one of these out of the other's resources"}
+func (b *Builder) refuse(dir string) *Problem {
+	r := &refusal{builder: b, builds: map[string]int{}}
+	if problem := r.visit(dir, nil); problem != nil {
+		return problem
+	}
+	if r.builds[dir] > most {
+		return &Problem{
+			Rule: "kustomize", Place: Place{File: b.tree.Full(b.tree.KustomizationIn(dir)), Line: 1},
+			What: fmt.Sprintf("it includes the same directories over and over: kustomize would build more than %d", most), Mend: "include each directory once",
 		}
 	}
+	return nil
+}
+
+// refusal counts how often directories are built, each looked at once.
+type refusal struct {
+	builder *Builder
+	builds  map[string]int
+}
+
+func (r *refusal) visit(dir string, above []string) *Problem {
+	b := r.builder
+	if slices.Contains(above, dir) {
+		return &Problem{Rule: "kustomize-loop", Place: Place{File: b.tree.Full(b.tree.KustomizationIn(dir)), Line: 1}, What: "it includes itself: " + strings.Join(append(above, dir), " -> "), Mend: "take one of these out of the other's resources"}
+	}
+	if r.builds[dir] > 0 {
+		return nil
+	}
+	r.builds[dir] = 1
 	file := b.tree.KustomizationIn(dir)
 	if file == "" {
 		return nil
@@ -72,6 +100,7 @@ func (b *Builder) refuse(dir string, above []string) *Problem {
 	if problem != nil {
 		return problem
 	}
+	builds := 1
 	for _, list := range []string{"resources", "bases", "components", "crds", "configurations", "generators", "transformers", "validators"} {
 		for _, n := range tree.Items(k, list) {
 			if n.Kind != yaml.ScalarNode || strings.Contains(n.Value, "\n") {
@@ -81,11 +110,13 @@ func (b *Builder) refuse(dir string, above []string) *Problem {
 			if problem := b.reachable(file, n, target); problem != nil {
 				return problem
 			}
-			if problem := b.refuse(target, append(above[:len(above):len(above)], dir)); problem != nil {
+			if problem := r.visit(target, append(above[:len(above):len(above)], dir)); problem != nil {
 				return problem
 			}
+			builds = min(builds+r.builds[target], most+1)
 		}
 	}
+	r.builds[dir] = builds
 	if n := tree.Field(k, "helmCharts"); n != nil {
 		return &Problem{Rule: "kustomize", Place: Place{b.tree.Full(file), n.Line, n.Column}, What: "helmCharts is not rendered by Flux", Mend: "use a HelmRelease"}
 	}

@@ -250,7 +250,7 @@ func SyntaxProblem(err error) *Problem {
 		switch {
 		case strings.Contains(e.What, "link that leads out"):
 			p.Rule, p.Mend = "link-outside", "put the file itself into the repository"
-		case strings.Contains(e.What, "MB, and no manifest"), strings.Contains(e.What, "regular file"):
+		case strings.Contains(e.What, "MB, and no manifest"), strings.Contains(e.What, "regular file"), strings.Contains(e.What, "in a circle"):
 			p.Rule, p.Mend = "file-unreadable", ""
 		}
 	}

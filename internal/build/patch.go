@@ -3,6 +3,8 @@
 package build
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -104,15 +106,16 @@ func (b *Builder) patchesOf(dir, file string, entry *yaml.Node) ([]*patch, *Prob
 		name = entry.Value
 	case entry.Kind == yaml.ScalarNode:
 		text = entry
-	case tree.Field(entry, "options") != nil, tree.Field(target, "labelSelector") != nil, tree.Field(target, "annotationSelector") != nil:
+	case !only(entry, "path", "patch", "target") || target != nil && !only(target, "group", "version", "kind", "name", "namespace"):
 		return nil, nil, errSlow
 	}
 	var documents []*yaml.Node
 	var err error
-	inline, shift := false, [2]int{}
+	inline, shift, raw := false, [2]int{}, []byte(nil)
 	if name != "" {
 		from := path.Join(dir, name)
 		documents, err = b.documents(from)
+		raw, _ = b.tree.Read(from) // it was read just now
 		at = Place{File: b.tree.Full(from), Line: 1, Column: 1}
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, b.missing(file, entry, name), nil
@@ -120,7 +123,11 @@ func (b *Builder) patchesOf(dir, file string, entry *yaml.Node) ([]*patch, *Prob
 	} else if text != nil {
 		at = Place{at.File, text.Line, text.Column}
 		inline, shift = true, b.shift(file, text)
-		documents, err = tree.Parse(at.File, []byte(text.Value))
+		raw = []byte(text.Value)
+		documents, err = tree.Parse(at.File, raw)
+	}
+	if err == nil && bytes.HasPrefix(raw, []byte("[")) && !json.Valid(raw) {
+		return nil, &Problem{Rule: "kustomize", Place: at, What: "a patch that begins with [ is read as JSON, and this is none", Mend: "quote names and texts, or write a list of several lines"}, nil
 	}
 	if err != nil {
 		p := SyntaxProblem(err)
@@ -144,6 +151,20 @@ func (b *Builder) patchesOf(dir, file string, entry *yaml.Node) ([]*patch, *Prob
 		all = append(all, p)
 	}
 	return all, nil, nil
+}
+
+// only tells whether a mapping has no fields but those, and nothing odd in them.
+func only(n *yaml.Node, fields ...string) bool {
+	if n.Kind != yaml.MappingNode {
+		return false
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name, v := n.Content[i].Value, n.Content[i+1]
+		if !slices.Contains(fields, name) || name != "target" && (v.Kind != yaml.ScalarNode || v.Tag != yaml.NodeTagString) {
+			return false
+		}
+	}
+	return true
 }
 
 // shift is how far the lines and columns of a text in a file are from the file's.

@@ -24,6 +24,9 @@ func (t *Tree) within(full string) (string, error) {
 		target, err = filepath.EvalSymlinks(target)
 	}
 	if err != nil {
+		if strings.Contains(err.Error(), "too many links") {
+			return "", &Error{File: full, What: "it is a link that leads in a circle"}
+		}
 		return "", notThere(err)
 	}
 	if target != root && !strings.HasPrefix(target, root+string(filepath.Separator)) {

@@ -32,6 +32,8 @@ type Tree struct {
 	kustomizations map[string][]*yaml.Node
 	// directories and why they are not to be read
 	directories map[string]error
+	// lists of directories, as long as nothing changes
+	lists map[string][]string
 }
 
 // file is what is known of one, or why nothing is.
@@ -44,7 +46,7 @@ type file struct {
 
 // New is the tree of a directory.
 func New(dir string) *Tree {
-	return &Tree{Dir: dir, known: map[string]*file{}, changed: map[string]bool{}, kustomizations: map[string][]*yaml.Node{}, directories: map[string]error{}}
+	return &Tree{Dir: dir, known: map[string]*file{}, changed: map[string]bool{}, kustomizations: map[string][]*yaml.Node{}, directories: map[string]error{}, lists: map[string][]string{}}
 }
 
 // Full is a path as the process would open it, for messages too.
@@ -81,6 +83,9 @@ func (t *Tree) Original(name string) ([]byte, error) {
 			return nil, err
 		}
 		f, err = os.OpenFile(target, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	}
+	if errors.Is(err, syscall.ELOOP) {
+		return nil, &Error{File: full, What: "it is a link that leads in a circle"}
 	}
 	if err != nil {
 		return nil, notThere(err)
@@ -140,6 +145,7 @@ func (t *Tree) Forget(name string) {
 	defer t.mu.Unlock()
 	delete(t.known, name)
 	delete(t.changed, name)
+	clear(t.lists)
 }
 
 func (t *Tree) set(name string, f *file) {
@@ -147,6 +153,7 @@ func (t *Tree) set(name string, f *file) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.known[name], t.changed[name] = f, true
+	clear(t.lists)
 }
 
 // IsFile tells whether there is a file; one that can't be read is there, and says why
@@ -166,6 +173,20 @@ func (t *Tree) IsDir(name string) bool {
 
 // List is the sorted names in a directory; those of directories end in a slash.
 func (t *Tree) List(name string) []string {
+	t.mu.Lock()
+	all, known := t.lists[name]
+	t.mu.Unlock()
+	if known {
+		return all
+	}
+	all = t.list(name)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lists[name] = all
+	return all
+}
+
+func (t *Tree) list(name string) []string {
 	names := map[string]bool{}
 	entries, _ := os.ReadDir(t.Full(name)) // what isn't there has nothing in it
 	for _, e := range entries {
