@@ -136,6 +136,9 @@ func (b *Builder) patchesOf(dir, file string, entry *yaml.Node) ([]*patch, *Prob
 		}
 		return nil, p, nil
 	}
+	if len(documents) == 0 {
+		return nil, &Problem{Rule: "kustomize", Place: at, What: "this patch is empty", Mend: "write what is to change, or take it out"}, nil
+	}
 	var all []*patch
 	for _, d := range documents {
 		p := &patch{place: at, inline: inline, shift: shift, node: d, targeted: target != nil}
