@@ -18,6 +18,7 @@ import (
 
 	"github.com/tenantry/tenantry/internal/attack"
 	"github.com/tenantry/tenantry/internal/audit"
+	"github.com/tenantry/tenantry/internal/lint"
 	"github.com/tenantry/tenantry/internal/policy"
 )
 
@@ -29,7 +30,7 @@ func main() {
 		log.Fatalf("pages of policies: %v", err)
 	}
 	for path, write := range map[string]func(*strings.Builder) error{
-		"docs/reference/tenant.md": tenant, "docs/reference/policies.md": policies, "docs/reference/attacks.md": attacks, "docs/reference/cli.md": cli,
+		"docs/reference/tenant.md": tenant, "docs/reference/policies.md": policies, "docs/reference/attacks.md": attacks, "docs/reference/cli.md": cli, "docs/reference/validate.md": findings,
 	} {
 		out := &strings.Builder{}
 		out.WriteString(generated)
@@ -41,6 +42,19 @@ func main() {
 		}
 	}
 }
+
+// findings lists the rules of validate.
+func findings(out *strings.Builder) error {
+	out.WriteString("# What validate finds\n\nBeside these, each rule of an admission policy is found by its own name, as `pods/account`: see [the policies](policies.md).\n" +
+		"`tenantry validate --explain RULE` says the same.\n\n| rule | severity | what is wrong | why it matters | mend |\n|---|---|---|---|---|\n")
+	for _, r := range lint.Rules() {
+		fmt.Fprintf(out, "| `%s` | %s | %s | %s | %s |\n", r.ID, r.Severity, r.Title, cell(r.Why), cell(r.Mend))
+	}
+	return nil
+}
+
+// cell is a text in a table.
+func cell(text string) string { return strings.ReplaceAll(text, "|", "\\|") }
 
 // attacks lists the isolation suite and the checks of audit.
 func attacks(out *strings.Builder) error {

@@ -104,7 +104,7 @@ func TestItAgreesWithTheSuite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	policies, err := admit.NewPolicies()
+	policies, err := admit.Installed()
 	if err != nil {
 		t.Fatal(err)
 	}

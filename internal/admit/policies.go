@@ -78,8 +78,10 @@ type compiled struct {
 	validator validating.Validator
 }
 
-// NewPolicies is the set that this version installs.
-func NewPolicies() (*Policies, error) {
+// Installed is the set that this version installs.
+var Installed = sync.OnceValues(newPolicies)
+
+func newPolicies() (*Policies, error) {
 	p := &Policies{}
 	for _, o := range policy.Objects() {
 		vap, ok := o.(*admissionv1.ValidatingAdmissionPolicy)

@@ -76,7 +76,7 @@ func newLinter(dir string, opts render.Options) (*linter, error) {
 	if err != nil {
 		return nil, err
 	}
-	policies, err := admit.NewPolicies()
+	policies, err := admit.Installed()
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -35,6 +36,15 @@ func (s *Set) checker(gvk schema.GroupVersionKind) *checker {
 	if ok {
 		return c
 	}
+	key := shared{s.Minor, gvk}
+	if k != nil {
+		key.minor = "" // bundled CRDs are the same for all minors
+	}
+	if k == nil || k.bundled {
+		if c, ok := checkers.Load(key); ok {
+			return c.(*checker)
+		}
+	}
 	c = &checker{}
 	if c.kind, ok = s.Kind(gvk); ok {
 		props := &apiextensionsv1.JSONSchemaProps{Type: "object"}
@@ -48,6 +58,10 @@ func (s *Set) checker(gvk schema.GroupVersionKind) *checker {
 			c.err = c.load(props)
 		}
 	}
+	if k == nil || k.bundled {
+		first, _ := checkers.LoadOrStore(key, c)
+		return first.(*checker)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if first := s.checked[gvk]; first != nil {
@@ -55,6 +69,15 @@ func (s *Set) checker(gvk schema.GroupVersionKind) *checker {
 	}
 	s.checked[gvk] = c
 	return c
+}
+
+// checkers are those of kinds that are the same in every set: what Kubernetes serves in a
+// minor, and bundled CRDs.
+var checkers sync.Map // of shared to *checker
+
+type shared struct {
+	minor string
+	gvk   schema.GroupVersionKind
 }
 
 func (c *checker) load(props *apiextensionsv1.JSONSchemaProps) (err error) {

@@ -66,6 +66,7 @@ type Set struct {
 type known struct {
 	Kind
 	served  bool
+	bundled bool
 	version apiextensionsv1.CustomResourceDefinitionVersion
 }
 
@@ -103,26 +104,44 @@ var bundled = sync.OnceValues(func() ([]*apiextensionsv1.CustomResourceDefinitio
 // For is what a cluster of a minor serves that has Flux and Tenantry.
 func For(minor string) (*Set, error) {
 	minor = strings.TrimPrefix(minor, "v")
-	content, err := data.ReadFile("data/kubernetes-" + minor + ".json")
+	b, err := builtinOf(minor)
 	if err != nil {
-		return nil, fmt.Errorf("the kinds of Kubernetes %s are not known; known are those of %s", minor, strings.Join(Minors(), ", "))
+		return nil, err
 	}
-	s := &Set{Minor: minor, builtin: &builtin{}, kinds: map[schema.GroupVersionKind]*known{}, checked: map[schema.GroupVersionKind]*checker{}}
-	if err := json.Unmarshal(content, s.builtin); err != nil {
-		return nil, fmt.Errorf("the kinds of Kubernetes %s: %w", minor, err)
-	}
+	s := &Set{Minor: minor, builtin: b, kinds: map[schema.GroupVersionKind]*known{}, checked: map[schema.GroupVersionKind]*checker{}}
 	crds, err := bundled()
 	if err != nil {
 		return nil, fmt.Errorf("bundled CRDs: %w", err)
 	}
 	for _, crd := range crds {
-		s.Define(crd)
+		s.define(crd, true)
 	}
 	return s, nil
 }
 
+var builtins sync.Map // of minor to *builtin
+
+// builtinOf reads the kinds of a minor, once.
+func builtinOf(minor string) (*builtin, error) {
+	if b, ok := builtins.Load(minor); ok {
+		return b.(*builtin), nil
+	}
+	content, err := data.ReadFile("data/kubernetes-" + minor + ".json")
+	if err != nil {
+		return nil, fmt.Errorf("the kinds of Kubernetes %s are not known; known are those of %s", minor, strings.Join(Minors(), ", "))
+	}
+	b := &builtin{}
+	if err := json.Unmarshal(content, b); err != nil {
+		return nil, fmt.Errorf("the kinds of Kubernetes %s: %w", minor, err)
+	}
+	builtins.Store(minor, b)
+	return b, nil
+}
+
 // Define adds the kinds of a CRD, or replaces what was known of them.
-func (s *Set) Define(crd *apiextensionsv1.CustomResourceDefinition) {
+func (s *Set) Define(crd *apiextensionsv1.CustomResourceDefinition) { s.define(crd, false) }
+
+func (s *Set) define(crd *apiextensionsv1.CustomResourceDefinition, bundled bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.kinds, func(gvk schema.GroupVersionKind, _ *known) bool {
@@ -132,7 +151,7 @@ func (s *Set) Define(crd *apiextensionsv1.CustomResourceDefinition) {
 		gvk := schema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.Kind}
 		s.kinds[gvk] = &known{
 			Kind:   Kind{GroupVersionKind: gvk, Resource: crd.Spec.Names.Plural, Namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped, Custom: true},
-			served: v.Served, version: v,
+			served: v.Served, bundled: bundled, version: v,
 		}
 		delete(s.checked, gvk)
 	}
