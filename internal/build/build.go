@@ -100,6 +100,11 @@ func (b *Builder) fresh(dir string, above []string) *Result {
 	if problem != nil {
 		return &Result{Problems: []Problem{*problem}}
 	}
+	if len(tree.Items(k, "components")) > 0 { // they are worked off each time that they are named
+		if problem := b.refuse(dir); problem != nil && problem.Rule == "kustomize" {
+			return &Result{Problems: []Problem{*problem}}
+		}
+	}
 	r := &Result{}
 	slow := b.layer(r, dir, file, k, append(above, dir)) != nil
 	if slow && !Broken(r.Problems) { // else kustomize would say the first of them, in other words
@@ -129,6 +134,14 @@ func (b *Builder) kustomization(file string) (*yaml.Node, *Problem) {
 		return nil, &Problem{Rule: "kustomize", Place: at, What: "the kustomization is empty", Mend: "list resources in it, or take it away"}
 	case documents[0].Kind != yaml.MappingNode:
 		return nil, &Problem{Rule: "kustomize", Place: at, What: "a kustomization is a mapping, and this is none"}
+	}
+	for _, f := range []struct{ field, want string }{{"kind", "Kustomization"}, {"apiVersion", "kustomize.config.k8s.io/v1beta1"}} {
+		is := tree.Text(documents[0], f.field)
+		component := tree.Text(documents[0], "kind") == "Component" && (f.field == "kind" || strings.HasPrefix(is, "kustomize.config.k8s.io/"))
+		if is != "" && is != f.want && !component {
+			at.Line, at.Column = tree.Field(documents[0], f.field).Line, tree.Field(documents[0], f.field).Column
+			return nil, &Problem{Rule: "kustomize", Place: at, What: f.field + " is " + is + ", and kustomize wants " + f.want, Mend: "a file of this name is kustomize's: give a Kustomization of Flux another name, or mend the " + f.field}
+		}
 	}
 	return documents[0], nil
 }
@@ -304,6 +317,7 @@ func (b *Builder) scan(dir string, above []string) *Result {
 		}
 		r.Objects, r.Problems = append(r.Objects, found.Objects...), append(r.Problems, found.Problems...)
 	}
+	b.single(r, dir)
 	return r
 }
 

@@ -58,9 +58,9 @@ func (b *Builder) slow(dir string) *Result {
 	return r
 }
 
-// most is how many directories kustomize may have to build for one: it builds one that is
-// included from several sides once for each.
-const most = 10_000
+// most is how many directories kustomize may have to build for one, if there are not that
+// many: it builds one that is included from several sides once for each.
+const most = 1_000
 
 // refuse names what a kustomization, or one that it builds on, would fetch or can't read.
 func (b *Builder) refuse(dir string) *Problem {
@@ -68,10 +68,10 @@ func (b *Builder) refuse(dir string) *Problem {
 	if problem := r.visit(dir, nil); problem != nil {
 		return problem
 	}
-	if r.builds[dir] > most {
+	if r.builds[dir] > most && r.builds[dir] > 4*len(r.builds) {
 		return &Problem{
 			Rule: "kustomize", Place: Place{File: b.tree.Full(b.tree.KustomizationIn(dir)), Line: 1},
-			What: fmt.Sprintf("it includes the same directories over and over: kustomize would build more than %d", most), Mend: "include each directory once",
+			What: fmt.Sprintf("it includes the same directories over and over: kustomize would build %d", r.builds[dir]), Mend: "include each directory once",
 		}
 	}
 	return nil
@@ -113,7 +113,7 @@ func (r *refusal) visit(dir string, above []string) *Problem {
 			if problem := r.visit(target, append(above[:len(above):len(above)], dir)); problem != nil {
 				return problem
 			}
-			builds = min(builds+r.builds[target], most+1)
+			builds = min(builds+r.builds[target], 1<<40)
 		}
 	}
 	r.builds[dir] = builds

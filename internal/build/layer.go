@@ -6,21 +6,18 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
-	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 )
 
-// number is an annotation by which objects are told apart while kustomize has them.
-const number = "tenantry.dev/number"
-
 // Layer has kustomize do to objects what a kustomization of the given fields would do to
 // resources. The objects keep their places.
-func Layer(objects []*Object, kustomization map[string]any, at Place) ([]*Object, *Problem) {
+func Layer(objects []*Object, kustomization map[string]any, place Place) ([]*Object, *Problem) {
 	if len(objects) == 0 {
 		return objects, nil
 	}
@@ -28,17 +25,19 @@ func Layer(objects []*Object, kustomization map[string]any, at Place) ([]*Object
 	k["resources"] = []string{"objects.yaml"}
 	head, err := yaml.Marshal(k)
 	if err != nil {
-		return nil, layerProblem(at, err)
+		return nil, layerProblem(place, err)
 	}
 	body := &bytes.Buffer{}
+	at := map[ID]int{}
 	for i, o := range objects {
 		fields, problem := o.Fields()
 		if problem != nil {
 			return nil, problem
 		}
-		content, err := json.Marshal(marked(fields, nil, map[string]string{number: strconv.Itoa(i)}))
+		at[o.ID] = i
+		content, err := json.Marshal(fields)
 		if err != nil {
-			return nil, layerProblem(at, err)
+			return nil, layerProblem(place, err)
 		}
 		body.WriteString("---\n")
 		body.Write(content)
@@ -47,33 +46,27 @@ func Layer(objects []*Object, kustomization map[string]any, at Place) ([]*Object
 	disk := filesys.MakeFsInMemory()
 	for name, content := range map[string][]byte{"/kustomization.yaml": head, "/objects.yaml": body.Bytes()} {
 		if err := disk.WriteFile(name, content); err != nil {
-			return nil, layerProblem(at, err)
+			return nil, layerProblem(place, err)
 		}
 	}
 	done, err := krusty.MakeKustomizer(&krusty.Options{LoadRestrictions: types.LoadRestrictionsRootOnly, PluginConfig: types.DisabledPluginConfig()}).Run(disk, "/")
 	if err != nil {
-		return nil, layerProblem(at, err)
+		return nil, layerProblem(place, err)
 	}
 	var all []*Object
 	for _, r := range done.Resources() {
-		annotations := r.GetAnnotations()
-		i, err := strconv.Atoi(annotations[number])
-		if err != nil || i < 0 || i >= len(objects) {
-			continue // nothing makes objects here
-		}
-		delete(annotations, number)
-		if err := r.SetAnnotations(annotations); err != nil {
-			return nil, layerProblem(at, err)
-		}
 		content, err := r.MarshalJSON()
 		if err != nil {
-			return nil, layerProblem(at, err)
+			return nil, layerProblem(place, err)
 		}
-		o, problem := objectOf(content, objects[i].File)
+		org := r.OrgId()
+		was := ID{GroupVersionKind: schema.GroupVersionKind{Group: org.Group, Version: org.Version, Kind: org.Kind}, Namespace: org.Namespace, Name: org.Name}
+		of := objects[at[was]]
+		o, problem := objectOf(content, of.File)
 		if problem != nil {
 			return nil, problem
 		}
-		o.Node, o.patches, o.done = objects[i].Node, objects[i].patches, len(objects[i].patches)
+		o.Node, o.patches, o.done = of.Node, of.patches, len(of.patches)
 		all = append(all, o)
 	}
 	return all, nil

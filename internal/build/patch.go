@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 
+	kustomizepatch "gopkg.in/evanphx/json-patch.v4"
+
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -91,6 +93,12 @@ func pointerOf(path []any) string {
 		fmt.Fprintf(&b, "/%s", strings.NewReplacer("~", "~0", "/", "~1").Replace(fmt.Sprint(step)))
 	}
 	return b.String()
+}
+
+// A patch that copies an object into itself doubles it with each step.
+func init() {
+	jsonpatch.AccumulatedCopySizeLimit = tree.MaxFile
+	kustomizepatch.AccumulatedCopySizeLimit = tree.MaxFile
 }
 
 // errSlow says that only kustomize itself can render a kustomization.

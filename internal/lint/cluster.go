@@ -37,8 +37,9 @@ func (l *linter) root0(c *render.Cluster) {
 // twice notes objects that two Kustomizations of a cluster apply.
 func (l *linter) twice(c *render.Cluster) {
 	seen := make(map[build.ID]*render.Object, len(c.Objects))
+	told := map[[2]*render.Sync]bool{}
 	for _, o := range c.Objects {
-		if o.Compiled {
+		if o.Compiled || o.Sync.Spec.Suspend {
 			continue
 		}
 		first := seen[o.ID]
@@ -53,6 +54,11 @@ func (l *linter) twice(c *render.Cluster) {
 		if o.Kind == "Tenant" && o.Group == "tenantry.dev" {
 			rule, what = "tenant-twice", "tenant "+o.Name+" is declared at "+first.At().String()+" too"
 		}
+		pair := [2]*render.Sync{first.Sync, o.Sync}
+		if rule == "applied-twice" && told[pair] {
+			continue // once for the two of them
+		}
+		told[pair] = true
 		l.about(rule, c, o, nil, what, "")
 	}
 }

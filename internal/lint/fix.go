@@ -126,7 +126,12 @@ func renewed(t *tree.Tree, name, old, instead string) fix {
 			if err != nil {
 				return err
 			}
-			to.Content = append(to.Content, from.Content...)
+			// The order in which kustomize works them off: strategic merges, patches, JSON patches.
+			if old == "patchesStrategicMerge" {
+				to.Content = append(slices.Clone(from.Content), to.Content...)
+			} else {
+				to.Content = append(to.Content, from.Content...)
+			}
 			tree.Unfold(to)
 			tree.Without(k, old)
 			return nil

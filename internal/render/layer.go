@@ -22,15 +22,15 @@ func (r *renderer) layered(s *Sync, objects []*build.Object) ([]*build.Object, [
 	put("patches", s.Spec.Patches, len(s.Spec.Patches) > 0)
 	put("images", s.Spec.Images, len(s.Spec.Images) > 0)
 	var problems []build.Problem
+	for i, c := range s.Spec.Components {
+		added, more := s.Builder.Component(objects, s.Dir, c, s.At("spec", "components", i))
+		objects, problems = added, append(problems, more...)
+	}
 	if len(k) > 0 {
 		var problem *build.Problem
 		if objects, problem = build.Layer(objects, k, s.At("spec")); problem != nil {
 			return nil, []build.Problem{*problem}
 		}
-	}
-	for i, c := range s.Spec.Components {
-		added, more := s.Builder.Component(objects, s.Dir, c, s.At("spec", "components", i))
-		objects, problems = added, append(problems, more...)
 	}
 	if m := s.Spec.CommonMetadata; m != nil && len(m.Labels)+len(m.Annotations) > 0 {
 		for i, o := range objects {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -73,21 +75,21 @@ func (f *Fleet) cluster(name, dir string) *Cluster {
 // settle renders what waits for its source until nothing comes of it any more. A sync
 // whose source is nowhere is left without a builder.
 func (r *renderer) settle() {
-	for {
+	for atOnce := false; ; {
 		waiting := r.waiting
 		r.waiting = nil
 		moved := false
 		for _, s := range waiting {
-			if r.locate(s) {
+			if r.begin(s, atOnce) {
 				moved = true
-				r.render(s)
 			} else {
 				r.waiting = append(r.waiting, s)
 			}
 		}
-		if !moved {
+		if !moved && atOnce {
 			break
 		}
+		atOnce = !moved // what nothing else brings is not waited for
 	}
 	for _, s := range r.waiting {
 		if s.Source != nil {
@@ -205,16 +207,32 @@ func (r *renderer) sync(o *Object) {
 	}
 	s.Elsewhere = s.Spec.KubeConfig != nil
 	r.cluster.Syncs = append(r.cluster.Syncs, s)
-	if r.locate(s) {
-		key := doneKey{s.Builder, s.ID}
-		if r.done[key] {
-			return
-		}
+	if !r.begin(s, false) {
+		r.waiting = append(r.waiting, s)
+	}
+}
+
+// begin renders a sync whose source and variables are there, or whose source is when it
+// is not to wait any longer. It tells whether there is nothing more to wait for.
+func (r *renderer) begin(s *Sync, atOnce bool) bool {
+	if !r.locate(s) || !atOnce && !r.known(s) {
+		return false
+	}
+	if key := (doneKey{s.Builder, s.ID}); !r.done[key] {
 		r.done[key] = true
 		r.render(s)
-		return
 	}
-	r.waiting = append(r.waiting, s)
+	return true
+}
+
+// known tells whether all that a sync takes its variables from was seen.
+func (r *renderer) known(s *Sync) bool {
+	if s.Spec.PostBuild == nil {
+		return true
+	}
+	return !slices.ContainsFunc(s.Spec.PostBuild.SubstituteFrom, func(ref kustomizev1.SubstituteReference) bool {
+		return r.cluster.Get(build.ID{GroupVersionKind: corev1.SchemeGroupVersion.WithKind(ref.Kind), Namespace: s.ID.Namespace, Name: ref.Name}) == nil
+	})
 }
 
 func account(namespace, name string) string { return "system:serviceaccount:" + namespace + ":" + name }
