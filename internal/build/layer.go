@@ -100,6 +100,13 @@ func (o *Object) Marked(labels, annotations map[string]string) *Object {
 	return Made(o, marked(fields, labels, annotations))
 }
 
+// In is a copy of an object's fields in a namespace.
+func In(fields map[string]any, namespace string) map[string]any {
+	out := marked(fields, nil, nil)
+	out["metadata"].(map[string]any)["namespace"] = namespace
+	return out
+}
+
 // marked is a copy of an object's fields with further labels and annotations.
 func marked(fields map[string]any, labels, annotations map[string]string) map[string]any {
 	out := maps.Clone(fields)

@@ -10,6 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/tenantry/tenantry/internal/build"
+	"github.com/tenantry/tenantry/internal/tree"
 
 	"github.com/spf13/cobra"
 
@@ -27,6 +31,10 @@ type diffOptions struct {
 	live     bool
 	output   string
 	exitCode bool
+	timeout  time.Duration
+
+	// was are the directories that the base was read from, and those that they stand for.
+	was map[string]string
 }
 
 // errDiffers ends a diff that found something, where that was asked for.
@@ -48,6 +56,7 @@ func newDiff(s Streams) *cobra.Command {
 	}
 	o.kube = addKubeFlags(c)
 	o.source.add(c)
+	addTimeout(c, &o.timeout)
 	f := c.Flags()
 	f.StringVar(&o.base, "base", "HEAD", "revision of Git to compare with")
 	f.StringSliceVar(&o.clusters, "cluster", nil, "clusters to compare; by default all")
@@ -80,15 +89,16 @@ func (o *diffOptions) run(ctx context.Context, s Streams, dir string) error {
 	if err != nil {
 		return err
 	}
-	after, err := o.source.renderWith(dir, at, o.clusters)
-	if err != nil {
+	var after, before []*render.Cluster
+	if err := within(ctx, o.timeout, func() (err error) {
+		if after, err = o.source.renderWith(dir, at, o.clusters); err == nil {
+			before, err = o.before(ctx, dir, at)
+		}
+		return err
+	}); err != nil {
 		return err
 	}
-	before, err := o.before(ctx, dir, at)
-	if err != nil {
-		return err
-	}
-	d := diff.Compare(o.objects(before, dir), o.objects(after, dir))
+	d := diff.Compare(o.objects(before), o.objects(after))
 	if err := printDiff(s, o.output, d, "since "+o.base); err != nil {
 		return err
 	}
@@ -144,6 +154,10 @@ func (o *diffOptions) before(ctx context.Context, dir string, at map[string]stri
 	if err != nil {
 		return nil, err
 	}
+	o.was = map[string]string{root: dir}
+	for url, d := range at {
+		o.was[was[url]] = d
+	}
 	names := f.Names()
 	if len(o.clusters) > 0 {
 		names = slices.DeleteFunc(names, func(n string) bool { return !slices.Contains(o.clusters, n) })
@@ -151,8 +165,18 @@ func (o *diffOptions) before(ctx context.Context, dir string, at map[string]stri
 	return f.Clusters(names...), nil
 }
 
+// from is where something is written, in the working tree whenever it was.
+func (o *diffOptions) from(at build.Place) string {
+	for was, is := range o.was {
+		if rel, ok := tree.New(was).Name(at.File); ok && was != is {
+			at.File = filepath.Join(is, rel)
+		}
+	}
+	return at.String()
+}
+
 // objects are what clusters have, by cluster.
-func (o *diffOptions) objects(clusters []*render.Cluster, dir string) map[string][]diff.Object {
+func (o *diffOptions) objects(clusters []*render.Cluster) map[string][]diff.Object {
 	all := map[string][]diff.Object{}
 	for _, c := range clusters {
 		all[c.Name] = []diff.Object{}
@@ -162,7 +186,7 @@ func (o *diffOptions) objects(clusters []*render.Cluster, dir string) map[string
 			}
 			all[c.Name] = append(all[c.Name], diff.Object{
 				Key:     diff.Key{Group: f.Group, Kind: f.Kind, Namespace: f.Namespace, Name: f.Name},
-				Version: f.Version, Fields: f.Fields, Tenant: f.Tenant, From: f.From.String(),
+				Version: f.Version, Fields: f.Fields, Tenant: f.Tenant, From: o.from(f.From), Hidden: f.Hidden,
 			})
 		}
 	}

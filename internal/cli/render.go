@@ -3,10 +3,13 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	sigsyaml "sigs.k8s.io/yaml"
@@ -22,6 +25,7 @@ type renderOptions struct {
 	tenant   string
 	output   string
 	secrets  bool
+	timeout  time.Duration
 }
 
 // rendered is an object of a cluster, for programs.
@@ -48,6 +52,7 @@ func newRender(s Streams) *cobra.Command {
 		Args:    cobra.MaximumNArgs(1),
 	}
 	o.source.add(c)
+	addTimeout(c, &o.timeout)
 	f := c.Flags()
 	f.StringSliceVar(&o.clusters, "cluster", nil, "clusters to render; by default all")
 	f.StringVar(&o.tenant, "tenant", "", "only what is this tenant's")
@@ -61,14 +66,17 @@ func newRender(s Streams) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return o.run(s, dir)
+		return o.run(cmd.Context(), s, dir)
 	}
 	return c
 }
 
-func (o *renderOptions) run(s Streams, dir string) error {
-	clusters, err := o.source.render(dir, o.clusters)
-	if err != nil {
+func (o *renderOptions) run(ctx context.Context, s Streams, dir string) error {
+	var clusters []*render.Cluster
+	if err := within(ctx, o.timeout, func() (err error) {
+		clusters, err = o.source.render(dir, o.clusters)
+		return err
+	}); err != nil {
 		return err
 	}
 	var all []rendered
@@ -79,7 +87,7 @@ func (o *renderOptions) run(s Streams, dir string) error {
 			}
 			r := rendered{Cluster: c.Name, Tenant: f.Tenant, Account: f.Account, Sync: f.Sync, From: f.From.String(), Object: f.Fields}
 			if !o.secrets {
-				r.Object = diff.Masked(r.Object)
+				r.Object = diff.Masked(r.Object, f.Hidden...)
 			}
 			all = append(all, r)
 		}
@@ -156,6 +164,8 @@ func fleetDir(args []string) (string, error) {
 	var o fleetFlags
 	if len(args) > 0 {
 		o.dir = args[0]
+	} else if info, err := os.Stat("clusters"); err == nil && info.IsDir() {
+		o.dir = "." // a fleet that somebody else made
 	}
 	dir, err := o.root()
 	if err != nil {

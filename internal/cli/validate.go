@@ -32,6 +32,7 @@ type validateOptions struct {
 	fix     bool
 	dryRun  bool
 	watch   bool
+	timeout time.Duration
 }
 
 // sourceFlags say what a repository is checked or rendered with.
@@ -86,6 +87,7 @@ func newValidate(s Streams) *cobra.Command {
 		Args:    cobra.MaximumNArgs(1),
 	}
 	o.source.add(c)
+	addTimeout(c, &o.timeout)
 	f := c.Flags()
 	f.StringVar(&o.tenant, "tenant", "", "check the directory as the repository of this tenant of the fleet")
 	f.StringVar(&o.fleet, "fleet", "", "directory of the fleet that --tenant is of")
@@ -109,7 +111,7 @@ func newValidate(s Streams) *cobra.Command {
 		if o.watch {
 			return o.watching(cmd.Context(), s, dir)
 		}
-		return o.run(s, dir)
+		return o.run(cmd.Context(), s, dir)
 	}
 	return c
 }
@@ -231,14 +233,17 @@ func urlsOf(dir, tenant string) ([]string, error) {
 	return all, nil
 }
 
-func (o *validateOptions) run(s Streams, dir string) error {
+func (o *validateOptions) run(ctx context.Context, s Streams, dir string) error {
 	start := time.Now()
-	r, err := o.lint(dir)
-	if err != nil {
+	var r *lint.Report
+	if err := within(ctx, o.timeout, func() (err error) {
+		r, err = o.lint(dir)
+		return err
+	}); err != nil {
 		return err
 	}
 	if o.fix {
-		return o.mend(s, dir, r)
+		return o.mend(ctx, s, dir, r)
 	}
 	return o.print(s, r, time.Since(start))
 }
@@ -254,7 +259,7 @@ func (o *validateOptions) print(s Streams, r *lint.Report, took time.Duration) e
 }
 
 // mend writes what can be mended, and tells what is left.
-func (o *validateOptions) mend(s Streams, dir string, r *lint.Report) error {
+func (o *validateOptions) mend(ctx context.Context, s Streams, dir string, r *lint.Report) error {
 	fixed, trees, err := r.Fix()
 	if err != nil {
 		return err
@@ -290,7 +295,7 @@ func (o *validateOptions) mend(s Streams, dir string, r *lint.Report) error {
 	}
 	again := *o
 	again.fix = false
-	return again.run(s, dir)
+	return again.run(ctx, s, dir)
 }
 
 // watching checks again whenever a file changed.
@@ -304,5 +309,5 @@ func (o *validateOptions) watching(ctx context.Context, s Streams, dir string) e
 			dirs = append(dirs, d)
 		}
 	}
-	return watchFiles(ctx, s, dirs, func() error { return o.run(s, dir) })
+	return watchFiles(ctx, s, dirs, func() error { return o.run(ctx, s, dir) })
 }

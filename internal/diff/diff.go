@@ -21,6 +21,8 @@ type Object struct {
 	Tenant  string
 	// From is where it is written.
 	From string
+	// Hidden are texts in it that came from Secrets.
+	Hidden []string
 }
 
 // Key is what an object is called.
@@ -155,7 +157,7 @@ func (d *Diff) objects(cluster string, before, after []Object) {
 			continue
 		}
 		d.lists(cluster, old, o)
-		if fields := Fields(old.Fields, o.Fields); len(fields) > 0 {
+		if fields := Fields(old.Fields, o.Fields, append(old.Hidden, o.Hidden...)...); len(fields) > 0 {
 			d.Changes = append(d.Changes, change(cluster, o, Changed, fields))
 		}
 	}

@@ -7,53 +7,35 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/tenantry/tenantry/api/v1alpha1"
 )
 
-// Fields are those in which two objects differ. Values of Secrets are masked; what
-// admission policies read is left to Lists.
-func Fields(before, after map[string]any) []Field {
+// Fields are those in which two objects differ, as they may be shown. What admission
+// policies read is left to Lists.
+func Fields(before, after map[string]any, hidden ...string) []Field {
 	var all []Field
 	walk(&all, nil, before, after)
-	if before["kind"] == "Secret" || after["kind"] == "Secret" {
-		for i := range all {
-			if path := all[i].Path; strings.HasPrefix(path, "data") || strings.HasPrefix(path, "stringData") {
-				all[i].Before, all[i].After = hide(all[i].Before), hide(all[i].After)
-			}
-		}
-	}
+	secret := before["kind"] == "Secret" || after["kind"] == "Secret"
 	for i := range all {
-		if private.MatchString(all[i].Path) {
-			all[i].Before, all[i].After = hide(all[i].Before), hide(all[i].After)
+		f := &all[i]
+		name := f.Path[strings.LastIndexAny(f.Path, ".[")+1:]
+		if entry, ok := strings.CutSuffix(f.Path, "].value"); ok { // of an environment variable
+			name = entry[strings.LastIndex(entry, "[")+1:]
 		}
+		top, _, _ := strings.Cut(f.Path, ".")
+		top, _, _ = strings.Cut(top, "[")
+		if secret && !slices.Contains(open, top) || private.MatchString(strings.TrimSuffix(name, "]")) {
+			f.Before, f.After = hide(f.Before), hide(f.After)
+			continue
+		}
+		f.Before, f.After = masked(f.Before, "", hidden), masked(f.After, "", hidden)
 	}
 	return slices.DeleteFunc(all, func(f Field) bool {
 		return strings.HasPrefix(f.Path, "metadata.annotations["+v1alpha1.Group+"/") || strings.HasPrefix(f.Path, "metadata.annotations["+lastApplied)
 	})
-}
-
-// private are fields whose names say that their values are nobody's business, as in the
-// values of a HelmRelease. One that names a Secret is none of them.
-var private = regexp.MustCompile(`(?i)(password|passwd|passphrase|token|api[-_]?key|private[-_]?key|secret[-_]?key|client[-_]?secret|credentials)\]?$`)
-
-// hide is what may be said of a secret value: that it is there.
-func hide(v any) any {
-	switch v := v.(type) {
-	case nil:
-		return nil
-	case map[string]any:
-		out := map[string]any{}
-		for k := range v {
-			out[k] = mask
-		}
-		return out
-	default:
-		return mask
-	}
 }
 
 func walk(all *[]Field, path []string, before, after any) {

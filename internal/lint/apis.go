@@ -125,6 +125,20 @@ func number(text string) (int, string) {
 	return n, text[end:]
 }
 
+// misspelt says that a group is probably meant to be another: one without a dot is
+// Kubernetes' own, and none of these is unknown.
+func (l *linter) misspelt(gvk schema.GroupVersionKind) (rule, what, mend string, to schema.GroupVersion, known bool) {
+	for _, k := range l.fleet.Kinds.Kinds() {
+		if k.Kind == gvk.Kind && (!strings.Contains(gvk.Group, ".") || nearest(gvk.Group, []string{k.Group}) != "") {
+			return "unknown-kind", fmt.Sprintf("there is no API group %s", gvk.Group), "did you mean " + k.GroupVersion().String() + "?", to, true
+		}
+	}
+	if !strings.Contains(gvk.Group, ".") {
+		return "unknown-kind", fmt.Sprintf("there is no API group %s", gvk.Group), "", to, true
+	}
+	return "", "", "", to, false
+}
+
 // unserved says what is wrong with a kind that is not served, and what to use; false
 // when nobody here knows its group.
 func (l *linter) unserved(gvk schema.GroupVersionKind) (rule, what, mend string, to schema.GroupVersion, known bool) {
@@ -144,10 +158,17 @@ func (l *linter) unserved(gvk schema.GroupVersionKind) (rule, what, mend string,
 	}
 	if versions := l.fleet.Kinds.Versions(gvk.GroupKind()); len(versions) > 0 {
 		to = schema.GroupVersion{Group: gvk.Group, Version: newest(versions)}
-		return "removed-api", fmt.Sprintf("%s of %s is not served by Kubernetes %s", gvk.Kind, gvk.GroupVersion(), l.fleet.Kinds.Minor), "use apiVersion: " + to.String(), to, true
+		by := "Kubernetes " + l.fleet.Kinds.Minor
+		if k, ok := l.fleet.Kinds.Kind(to.WithKind(gvk.Kind)); ok && k.Custom {
+			by = "its CRD"
+			if strings.HasSuffix(gvk.Group, ".toolkit.fluxcd.io") {
+				by = "Flux " + flux
+			}
+		}
+		return "removed-api", fmt.Sprintf("%s of %s is not served by %s", gvk.Kind, gvk.GroupVersion(), by), "use apiVersion: " + to.String(), to, true
 	}
 	if !l.groups()[gvk.Group] {
-		return "", "", "", to, false
+		return l.misspelt(gvk)
 	}
 	var names []string
 	for _, k := range l.fleet.Kinds.Kinds() {

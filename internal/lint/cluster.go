@@ -67,7 +67,15 @@ func nameOf(s *render.Sync) string { return s.ID.Namespace + "/" + s.ID.Name }
 
 // unset notes variables without a value, where they stand.
 func (l *linter) unset(c *render.Cluster, s *render.Sync) {
-	if s.Builder == nil || len(s.Vars) == 0 || !s.AllVars {
+	if s.Builder == nil || s.Spec.PostBuild == nil {
+		return
+	}
+	if !s.AllVars { // which have a value, nobody can say, and that is told
+		for _, o := range s.Builder.Build(s.Dir).Objects {
+			if fields, problem := o.Fields(); problem == nil && pathOf(fields, "${") != nil {
+				l.guessed[o] = true
+			}
+		}
 		return
 	}
 	for _, o := range s.Builder.Build(s.Dir).Objects {

@@ -3,8 +3,10 @@
 package lint
 
 import (
+	"regexp"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/tenantry/tenantry/internal/build"
 	"github.com/tenantry/tenantry/internal/render"
@@ -17,6 +19,7 @@ type collected struct {
 }
 
 func (c *collected) add(f Finding) {
+	f.What, f.Mend, f.Object = legible(f.What), legible(f.Mend), legible(f.Object)
 	r, _ := Find(f.Rule)
 	f.Severity = r.Severity
 	if f.Mend == "" && !strings.Contains(f.Rule, "/") { // what a policy says has its mend in it
@@ -28,6 +31,21 @@ func (c *collected) add(f Finding) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.all = append(c.all, f)
+}
+
+// userinfo is what stands before the host of a URL, and may be a secret.
+var userinfo = regexp.MustCompile(`://[^/@\s"]+@`)
+
+// legible is a text from a repository as it may be printed: in one line, without what a
+// terminal would obey, and without passwords in URLs.
+func legible(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return '\uFFFD'
+		}
+		return r
+	}, text)
+	return userinfo.ReplaceAllString(text, "://***@")
 }
 
 // find notes a finding at a place.

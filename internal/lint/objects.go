@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -137,8 +138,22 @@ func (l *linter) object(o *build.Object, fields map[string]any, cluster string, 
 		l.mu.Unlock()
 	}
 	for _, p := range problems {
+		if id.Kind == "Secret" && len(p.Path) > 0 && p.Path[0] != "metadata" && p.Sort != schema.UnknownField {
+			p.What = fmt.Sprintf("%s is not allowed there", dotted(p.Path)) // its value is nobody's business
+			if p.Path[0] == "data" {
+				p.What, p.Mend = dotted(p.Path)+" is no base64", "encode it, or write it under stringData; and encrypt it"
+			}
+		}
 		note(sorts[p.Sort], o.Place(p.Path...), p.What, p.Mend)
 	}
+}
+
+func dotted(path []any) string {
+	var parts []string
+	for _, p := range path {
+		parts = append(parts, fmt.Sprint(p))
+	}
+	return strings.Join(parts, ".")
 }
 
 // decrypted is an object as it would be without what sops has put into it.

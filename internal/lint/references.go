@@ -124,14 +124,14 @@ func (l *linter) source(c *render.Cluster, there names, s *render.Sync) {
 		l.foreign(c, s.Object, []any{"spec", "sourceRef", "namespace"}, ref.Kind, namespace, ref.Name)
 		return
 	}
-	if s.Builder == nil && s.Source == nil && ref.Name != "" {
+	if s.Builder == nil && s.Source == nil && ref.Name != "" && s.ID.Namespace != "" {
 		l.about("dangling-source", c, s.Object, []any{"spec", "sourceRef", "name"}, fmt.Sprintf("%s %s/%s is not there", ref.Kind, namespace, ref.Name), there.near(ref.Kind, namespace, ref.Name))
 	}
 }
 
 func (l *linter) foreign(c *render.Cluster, o *render.Object, at []any, kind, namespace, name string) {
-	if o.Tenant() != nil {
-		return // the policies tell
+	if o.Tenant() != nil || !enclosed(c) {
+		return // the policies tell; and without lockdown Flux allows it
 	}
 	l.about("foreign-reference", c, o, at, fmt.Sprintf("it refers to %s %s/%s, in another namespace", kind, namespace, name), "")
 }

@@ -20,6 +20,17 @@ var lockdown = map[string][]string{
 	"--default-service-account=":     {"kustomize-controller", "helm-controller"},
 }
 
+// always are the controllers that every Flux has; of the others nothing is known before
+// bootstrap has written what there is.
+var always = []string{"kustomize-controller", "helm-controller", "notification-controller"}
+
+// enclosed tells whether Flux refuses references between namespaces.
+func enclosed(c *render.Cluster) bool {
+	return slices.ContainsFunc(c.Flux, func(o *render.Object) bool {
+		return o.Name == "kustomize-controller" && hasFlag(o, "--no-cross-namespace-refs=true")
+	})
+}
+
 // walls notes what a cluster with tenants lacks.
 func (l *linter) walls(c *render.Cluster) {
 	locked := l.locked(c)
@@ -57,7 +68,7 @@ func (l *linter) locked(c *render.Cluster) bool {
 	for _, flag := range sortedKeys(lockdown) {
 		var without []*render.Object
 		for _, o := range c.Flux {
-			if !slices.Contains(lockdown[flag], o.Name) {
+			if !slices.Contains(lockdown[flag], o.Name) || o.Stub && !slices.Contains(always, o.Name) {
 				continue
 			}
 			if !hasFlag(o, flag) {
@@ -76,7 +87,7 @@ func (l *linter) locked(c *render.Cluster) bool {
 		lacking, first = append(lacking, strings.TrimSuffix(flag, "=")+" ("+strings.Join(names, ", ")+")"), without[0]
 	}
 	if first != nil {
-		l.about("lockdown-missing", c, first, nil, fmt.Sprintf("cluster %s has tenants, and Flux lacks %s", c.Name, strings.Join(lacking, ", ")), "")
+		l.about("lockdown-missing", c, first, nil, fmt.Sprintf("cluster %s is shared, and Flux lacks %s", c.Name, strings.Join(lacking, ", ")), "")
 	}
 	return byDefault
 }
@@ -89,7 +100,7 @@ func (l *linter) operated(c *render.Cluster) bool {
 				return true
 			}
 			if shared(c) {
-				l.about("lockdown-missing", c, o, []any{"spec", "cluster"}, "cluster "+c.Name+" has tenants, and spec.cluster.multitenant is not true", "say multitenant: true")
+				l.about("lockdown-missing", c, o, []any{"spec", "cluster"}, "cluster "+c.Name+" is shared, and spec.cluster.multitenant is not true", "say multitenant: true")
 			}
 		}
 	}

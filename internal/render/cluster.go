@@ -4,6 +4,7 @@ package render
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -29,6 +30,9 @@ type Fleet struct {
 	Now time.Time
 	// Whole compiles every Tenant; otherwise those whose repositories are at hand.
 	Whole bool
+
+	once     sync.Once
+	versions []string // that charts may ask for
 }
 
 // Cluster is what one gets.
@@ -119,7 +123,9 @@ type Sync struct {
 	// Elsewhere says that it applies to another cluster.
 	Elsewhere bool
 	// Vars that it substitutes, and whether all of them are known.
-	Vars    map[string]string
+	Vars map[string]string
+	// Secrets are the values among them that come from Secrets.
+	Secrets []string
 	AllVars bool
 	// Whole says that all of it was rendered.
 	Whole bool

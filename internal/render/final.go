@@ -25,6 +25,8 @@ type Final struct {
 	Release *Release
 	// From is where it is written.
 	From build.Place
+	// Hidden are texts in it that came from Secrets, as variables.
+	Hidden []string
 	// Compiled says that Tenantry's controller writes it, or part of it.
 	Compiled bool
 	// ToBeRefused says that it is there to show that a wall holds.
@@ -48,6 +50,7 @@ func (c *Cluster) Final() []Final {
 		f := Final{ID: o.ID, Fields: o.Fields, Account: o.Account(), From: o.Place(), Compiled: o.Compiled, Release: o.Release, ToBeRefused: o.Sync.ToBeRefused()}
 		if o.Sync != nil {
 			f.Sync = o.Sync.ID.Namespace + "/" + o.Sync.ID.Name
+			f.Hidden = o.Sync.Secrets
 		}
 		if t := c.tenantOf(o); t != nil {
 			f.Tenant = t.Tenant.Name

@@ -3,10 +3,13 @@
 package render
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"path"
+	"reflect"
+	"slices"
 	"strings"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
@@ -36,26 +39,47 @@ func (r *renderer) release(o *Object) {
 		rel.Account = account(o.Namespace, spec.ServiceAccountName)
 	}
 	r.cluster.Releases = append(r.cluster.Releases, rel)
-	c, from, why := r.chartOf(o, &spec, rel)
-	if why != "" {
-		rel.Why = why
+	values, lacks := r.values(o, &spec)
+	c, why := r.chartOf(o, &spec, rel)
+	if why != "" || lacks != "" {
+		rel.Why = cmp.Or(why, lacks)
 		return
 	}
-	values, why := r.values(o, &spec)
-	if why != "" {
-		rel.Why = why
+	as := chart.Release{Name: rel.Name, Namespace: rel.Namespace, Values: values, Minor: r.fleet.Kinds.Minor, Served: r.served()}
+	manifests, err := c.Render(as)
+	var elsewhere *chart.Elsewhere
+	if errors.As(err, &elsewhere) {
+		rel.Why = err.Error()
 		return
 	}
-	manifests, err := c.Render(chart.Release{Name: rel.Name, Namespace: rel.Namespace, Values: values, Minor: r.fleet.Kinds.Minor})
 	if err != nil {
 		r.problem(build.Problem{Rule: "chart", Place: o.At(), What: fmt.Sprintf("chart %s can't be rendered: %s", rel.Chart, oneLine(err)), Mend: "mend the chart, or the values that it is given"})
 		return
 	}
-	r.install(rel, from, manifests, spec.PostRenderers)
+	var again []chart.Manifest
+	if c.Random() {
+		if again, err = c.Render(as); err != nil {
+			again = nil
+		}
+	}
+	r.install(rel, manifests, again, spec.PostRenderers)
 }
 
-// chartOf finds the chart of a release, and the tree that it is in.
-func (r *renderer) chartOf(o *Object, spec *helmv2.HelmReleaseSpec, rel *Release) (*chart.Chart, *tree.Tree, string) {
+// served are the API versions that charts may ask for.
+func (r *renderer) served() []string {
+	r.fleet.once.Do(func() {
+		versions := map[string]bool{}
+		for _, k := range r.fleet.Kinds.Kinds() {
+			versions[k.GroupVersion().String()] = true
+			versions[k.GroupVersion().String()+"/"+k.Kind] = true
+		}
+		r.fleet.versions = slices.Sorted(maps.Keys(versions))
+	})
+	return r.fleet.versions
+}
+
+// chartOf finds the chart of a release, or says why there is none.
+func (r *renderer) chartOf(o *Object, spec *helmv2.HelmReleaseSpec, rel *Release) (*chart.Chart, string) {
 	kind, namespace, name, within, version := "", o.Namespace, "", "", ""
 	switch {
 	case spec.ChartRef != nil:
@@ -70,7 +94,7 @@ func (r *renderer) chartOf(o *Object, spec *helmv2.HelmReleaseSpec, rel *Release
 			namespace = ref.Namespace
 		}
 	default:
-		return nil, nil, "it names no chart"
+		return nil, "it names no chart"
 	}
 	var b *build.Builder
 	source := r.sources[sourceKey{kind, namespace, name}]
@@ -78,22 +102,22 @@ func (r *renderer) chartOf(o *Object, spec *helmv2.HelmReleaseSpec, rel *Release
 	case kind == "GitRepository" && name == fluxSystem && namespace == fluxSystem:
 		b = r.fleet.Root
 	case source == nil:
-		return nil, nil, fmt.Sprintf("%s %s/%s is not in the fleet", kind, namespace, name)
+		return nil, fmt.Sprintf("%s %s/%s is not in the fleet", kind, namespace, name)
 	default:
 		b = r.fleet.at(urlOf(source.Fields))
 	}
 	if b == nil {
-		return nil, nil, fmt.Sprintf("no directory stands in for %s", urlOf(source.Fields))
+		return nil, fmt.Sprintf("no directory stands in for %s", urlOf(source.Fields))
 	}
 	for _, candidate := range candidates(kind, within, version) {
 		c, err := chart.Load(b.Tree(), candidate)
 		if err == nil {
 			rel.Chart = b.Tree().Full(candidate)
-			return c, b.Tree(), ""
+			return c, ""
 		}
-		if !errors.Is(err, chart.ErrNone) && b.Tree().IsFile(candidate) {
+		if !errors.Is(err, chart.ErrNone) && (b.Tree().IsFile(candidate) || b.Tree().IsFile(path.Join(candidate, "Chart.yaml"))) {
 			r.problem(build.Problem{Rule: "chart", Place: o.At(), What: fmt.Sprintf("chart %s can't be read: %s", candidate, oneLine(err))})
-			return nil, nil, "its chart can't be read"
+			return nil, "its chart can't be read"
 		}
 	}
 	if kind == "GitRepository" || kind == "Bucket" {
@@ -102,7 +126,7 @@ func (r *renderer) chartOf(o *Object, spec *helmv2.HelmReleaseSpec, rel *Release
 			What: fmt.Sprintf("chart %s is not in %s", within, b.Tree().Dir), Mend: "name a directory with a Chart.yaml",
 		})
 	}
-	return nil, nil, fmt.Sprintf("chart %s is not in %s", within, b.Tree().Dir)
+	return nil, fmt.Sprintf("chart %s is not in %s", within, b.Tree().Dir)
 }
 
 // candidates are where a chart may lie in what stands in for a source.
@@ -179,36 +203,83 @@ func raw(fields map[string]any, key string) (string, bool) {
 	return v, ok
 }
 
-// install adds what a release's chart rendered.
-func (r *renderer) install(rel *Release, from *tree.Tree, manifests []chart.Manifest, post []helmv2.PostRenderer) {
-	var objects []*build.Object
-	at := rel.Object.At()
+// objectsOf are the objects in what templates render.
+func objectsOf(rel *Release, manifests []chart.Manifest) ([]map[string]any, *build.Problem) {
+	var all []map[string]any
 	for _, m := range manifests {
 		documents, err := tree.Parse(m.Name, []byte(m.Content))
 		if err != nil {
-			r.problem(build.Problem{Rule: "chart", Place: at, What: fmt.Sprintf("template %s of chart %s renders to no YAML: %s", m.Name, rel.Chart, oneLine(err)), Mend: "mend the template, or the values that it is given"})
-			return
+			return nil, &build.Problem{Rule: "chart", Place: rel.Object.At(), What: fmt.Sprintf("template %s of chart %s renders to no YAML: %s", m.Name, rel.Chart, oneLine(err)), Mend: "mend the template, or the values that it is given"}
 		}
 		for _, d := range tree.Flattened(documents) {
 			content, err := tree.ToJSON(d)
-			if err != nil {
-				continue
-			}
 			fields := map[string]any{}
-			if json.Unmarshal(content, &fields) != nil || fields["kind"] == nil {
+			if err == nil && json.Unmarshal(content, &fields) == nil && fields["kind"] != nil {
+				all = append(all, fields)
+			}
+		}
+	}
+	return all, nil
+}
+
+// chance stands for what a chart makes up anew each time.
+const chance = "(random)"
+
+// steady is what two renderings have in common.
+func steady(a, b any) any {
+	switch x := a.(type) {
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		if !ok {
+			return chance
+		}
+		out := map[string]any{}
+		for k, v := range x {
+			if k == "data" && x["kind"] == "Secret" && !reflect.DeepEqual(v, y[k]) {
+				out[k] = map[string]any{} // base64 of anything
 				continue
 			}
-			id := build.IDOf(fields)
-			if k, ok := r.fleet.Kinds.Kind(id.GroupVersionKind); ok && k.Namespaced && id.Namespace == "" {
-				fields = maps.Clone(fields)
-				metadata, _ := fields["metadata"].(map[string]any)
-				if metadata = maps.Clone(metadata); metadata == nil {
-					metadata = map[string]any{}
-				}
-				metadata["namespace"], fields["metadata"] = rel.Namespace, metadata
-			}
-			objects = append(objects, build.Made(rel.Object.Object, fields))
+			out[k] = steady(v, y[k])
 		}
+		return out
+	case []any:
+		y, ok := b.([]any)
+		if !ok || len(x) != len(y) {
+			return chance
+		}
+		out := make([]any, len(x))
+		for i := range x {
+			out[i] = steady(x[i], y[i])
+		}
+		return out
+	default:
+		if reflect.DeepEqual(a, b) {
+			return a
+		}
+		return chance
+	}
+}
+
+// install adds what a release's chart rendered.
+func (r *renderer) install(rel *Release, manifests, again []chart.Manifest, post []helmv2.PostRenderer) {
+	var objects []*build.Object
+	at := rel.Object.At()
+	rendered, problem := objectsOf(rel, manifests)
+	if problem != nil {
+		r.problem(*problem)
+		return
+	}
+	if second, problem := objectsOf(rel, again); problem == nil && len(second) == len(rendered) {
+		for i := range rendered {
+			rendered[i], _ = steady(rendered[i], second[i]).(map[string]any)
+		}
+	}
+	for _, fields := range rendered {
+		id := build.IDOf(fields)
+		if k, ok := r.fleet.Kinds.Kind(id.GroupVersionKind); ok && k.Namespaced && id.Namespace == "" {
+			fields = build.In(fields, rel.Namespace)
+		}
+		objects = append(objects, build.Made(rel.Object.Object, fields))
 	}
 	for _, p := range post {
 		if p.Kustomize == nil {

@@ -43,7 +43,16 @@ func (r *renderer) variables(s *Sync) {
 			}
 			continue
 		}
-		maps.Copy(s.Vars, valuesOf(o.Fields))
+		values := valuesOf(o.Fields)
+		maps.Copy(s.Vars, values)
+		if ref.Kind == "Secret" {
+			for _, v := range values {
+				if v != "" && v != hidden {
+					s.Secrets = append(s.Secrets, v)
+				}
+			}
+			slices.Sort(s.Secrets)
+		}
 	}
 	for name, value := range s.Spec.PostBuild.Substitute {
 		s.Vars[name] = strings.ReplaceAll(value, "\n", "")
@@ -88,6 +97,9 @@ func (s *Sync) substituted(o *build.Object, fields map[string]any) (map[string]a
 	if !strings.Contains(string(content), "$") {
 		return fields, nil
 	}
+	if len(s.Unset(o)) > 0 {
+		return fields, nil // what it would become without them is nothing to go by
+	}
 	text, err := envsubst.Eval(string(content), func(name string) (string, bool) { return s.Vars[name], true })
 	if err == nil {
 		if content, err = yaml.YAMLToJSON([]byte(text)); err == nil {
@@ -121,7 +133,7 @@ func (s *Sync) Unset(o *build.Object) []string {
 	names := map[string]bool{}
 	for _, m := range reference.FindAllStringSubmatch(string(content), -1) {
 		_, set := s.Vars[m[2]]
-		if m[1] == "" && !set && !strings.HasPrefix(m[3], ":-") && !strings.HasPrefix(m[3], "-") && !strings.HasPrefix(m[3], ":=") && !strings.HasPrefix(m[3], "=") {
+		if m[1] == "" && !set && (m[3] == "" || strings.ContainsRune("#%/:^,=+?", rune(m[3][0]))) && !strings.HasPrefix(m[3], ":-") && !strings.HasPrefix(m[3], "-") && !strings.HasPrefix(m[3], ":=") && !strings.HasPrefix(m[3], "=") {
 			names[m[2]] = true
 		}
 	}

@@ -181,9 +181,20 @@ func problem(e *field.Error, sort Sort) Problem {
 	if p.Sort == "" {
 		p.Sort = Invalid
 	}
+	if m := wrongType.FindStringSubmatch(what); m != nil {
+		what = fmt.Sprintf("%s is of type %s, and has to be of type %s", e.Field, m[2], m[1])
+		if m[1] == "string" {
+			p.Mend = "put it in quotes"
+		} else if m[2] == "string" {
+			p.Mend = "take it out of the quotes"
+		}
+	}
 	p.What = userinfo.ReplaceAllString(what, "://***@")
 	return p
 }
+
+// wrongType matches what is said of a value of another type.
+var wrongType = regexp.MustCompile(`must be of type (\w+): "(\w+)"$`)
 
 // quantity matches what is said of a text that doesn't match a quantity's pattern.
 var quantity = regexp.MustCompile(`should match '.*KMGTPE\]i.*numkMGTPE`)

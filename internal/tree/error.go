@@ -44,6 +44,13 @@ func syntaxError(path string, content []byte, err error) error {
 	if strings.Contains(e.What, "did not find expected") {
 		e.Line = min(e.Line+1, bytes.Count(content, []byte("\n")))
 	}
+	switch {
+	case bytes.HasPrefix(content, []byte("<<<<<<< ")) || bytes.Contains(content, []byte("\n<<<<<<< ")):
+		e.What = "it has the marks of a merge conflict"
+		e.Line = LineOf(content, "<<<<<<< ")
+	case bytes.Contains(content, []byte("{{")):
+		e.What += ": it has {{ in it, as a template of a chart has, and is none"
+	}
 	if lines := bytes.Split(content, []byte("\n")); e.Line > 0 && e.Line <= len(lines) && bytes.HasPrefix(bytes.TrimLeft(lines[e.Line-1], " "), []byte("\t")) {
 		e.What += ": the line begins with a tab, and YAML is set in by spaces"
 	}

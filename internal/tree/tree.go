@@ -272,6 +272,9 @@ func Parse(file string, content []byte) ([]*yaml.Node, error) {
 		if err := yaml.Unmarshal(content, document); err != nil {
 			return nil, syntaxError(file, content, err)
 		}
+		if wide := tooWide(document); wide != nil {
+			return nil, &Error{File: file, Line: wide.Line, What: fmt.Sprintf("a mapping has more than %d entries", maxEntries)}
+		}
 		return rootOf(document), nil
 	}
 	documents, err := allDocuments(file, content)
@@ -280,9 +283,29 @@ func Parse(file string, content []byte) ([]*yaml.Node, error) {
 	}
 	var all []*yaml.Node
 	for _, d := range documents {
+		if wide := tooWide(d); wide != nil {
+			return nil, &Error{File: file, Line: wide.Line, What: fmt.Sprintf("a mapping has more than %d entries", maxEntries)}
+		}
 		all = append(all, rootOf(d)...)
 	}
 	return all, nil
+}
+
+// maxEntries is how many a mapping may have: the time that YAML takes for one grows with
+// their square, and no object has so many.
+const maxEntries = 10_000
+
+// tooWide is the first mapping of a file that has more entries, or nil.
+func tooWide(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.MappingNode && len(n.Content)/2 > maxEntries {
+		return n
+	}
+	for _, sub := range n.Content {
+		if wide := tooWide(sub); wide != nil {
+			return wide
+		}
+	}
+	return nil
 }
 
 // rootOf is what a document holds, if that is an object or a list.
