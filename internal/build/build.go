@@ -19,7 +19,7 @@ import (
 	"github.com/tenantry/tenantry/internal/words"
 )
 
-// Builder renders directories of a tree, each once.
+// Builder renders directories of a tree, and keeps what it rendered.
 type Builder struct {
 	tree *tree.Tree
 
@@ -68,6 +68,7 @@ func (b *Builder) documents(name string) ([]*yaml.Node, error) {
 func (b *Builder) Build(dir string) *Result { return b.build(path.Clean(dir), nil) }
 
 func (b *Builder) build(dir string, above []string) *Result {
+	dir = b.tree.Real(dir)
 	b.mu.Lock()
 	r, ok := b.built[dir]
 	b.mu.Unlock()
@@ -87,6 +88,7 @@ func (b *Builder) build(dir string, above []string) *Result {
 	if first := b.built[dir]; first != nil {
 		return first
 	}
+	r.Objects, r.Problems = slices.Clip(r.Objects), slices.Clip(r.Problems) // many append to them
 	b.built[dir] = r
 	return r
 }
@@ -108,7 +110,7 @@ func (b *Builder) fresh(dir string, above []string) *Result {
 	r := &Result{}
 	slow := b.layer(r, dir, file, k, append(above, dir)) != nil
 	if slow && !Broken(r.Problems) { // else kustomize would say the first of them, in other words
-		return b.slow(dir)
+		return b.slow(dir, nil)
 	}
 	if slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Rule == "kustomize-loop" }) {
 		r.Objects = nil // which of them there would be, nobody can say
@@ -305,11 +307,9 @@ func (b *Builder) missing(file string, n *yaml.Node, name string) *Problem {
 func (b *Builder) scan(dir string, above []string) *Result {
 	r := &Result{}
 	for _, name := range b.tree.List(dir) {
-		if strings.HasPrefix(name, ".") {
-			continue
-		}
 		found := &Result{}
 		switch sub, isDir := strings.CutSuffix(name, "/"); {
+		case b.tree.Ignored(path.Join(dir, sub), isDir):
 		case isDir:
 			found = b.build(path.Join(dir, sub), append(above, dir))
 		case tree.IsYAML(name):
@@ -355,9 +355,9 @@ func (b *Builder) single(r *Result, file string) {
 	}
 	var objects []*Object
 	for _, o := range r.Objects {
-		first := seen[o.ID]
+		first := seen[effective(o.ID)]
 		if first == nil {
-			seen[o.ID] = o
+			seen[effective(o.ID)] = o
 			objects = append(objects, o)
 			continue
 		}

@@ -3,6 +3,7 @@
 package build
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path"
@@ -10,11 +11,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resource"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/kustomize/kyaml/kio/kioutil"
+	"sigs.k8s.io/kustomize/kyaml/openapi"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/tenantry/tenantry/internal/tree"
@@ -23,18 +27,27 @@ import (
 // origin is the annotation in which kustomize says where an object is from.
 const origin = "config.kubernetes.io/origin"
 
-// slow has kustomize render a directory. What it reads it gets from the tree.
-func (b *Builder) slow(dir string) *Result {
+// slow has kustomize render a directory, with fields over those of its kustomization. What
+// it reads it gets from the tree.
+func (b *Builder) slow(dir string, over map[string]any) *Result {
 	if problem := b.refuse(dir); problem != nil {
 		return &Result{Problems: []Problem{*problem}}
 	}
-	k := krusty.MakeKustomizer(&krusty.Options{LoadRestrictions: types.LoadRestrictionsNone, PluginConfig: types.DisabledPluginConfig()})
-	resources, err := k.Run(&files{builder: b, root: dir}, "/"+dir)
+	f := &files{builder: b, root: dir, virtual: map[string][]byte{}}
+	if over != nil {
+		content, err := b.merged(dir, over)
+		if err != nil {
+			return &Result{Problems: []Problem{b.told(dir, err)}}
+		}
+		f.virtual[path.Join(dir, "kustomization.yaml")] = content
+	}
+	b.stubbed(f, dir)
+	resources, err := kustomize(f, "/"+dir)
 	if err != nil {
 		return &Result{Problems: []Problem{b.told(dir, err)}}
 	}
 	r := &Result{}
-	for _, res := range resources.Resources() {
+	for _, res := range resources {
 		annotations := res.GetAnnotations()
 		from := b.origin(dir, annotations[origin])
 		delete(annotations, origin)
@@ -52,7 +65,10 @@ func (b *Builder) slow(dir string) *Result {
 		if problem != nil {
 			return &Result{Problems: []Problem{*problem}}
 		}
-		o.Node = b.written(from, o.ID)
+		o.Stub = path.Base(from) == components && f.virtual[from] != nil
+		if !o.Stub {
+			o.Node = b.written(from, o.ID)
+		}
 		r.Objects = append(r.Objects, o)
 	}
 	return r
@@ -100,15 +116,26 @@ func (r *refusal) visit(dir string, above []string) *Problem {
 	if problem != nil {
 		return problem
 	}
+	if problem := b.remote(file, k, false); problem != nil {
+		return problem
+	}
 	builds := 1
 	for _, list := range []string{"resources", "bases", "components", "crds", "configurations", "generators", "transformers", "validators"} {
 		for _, n := range tree.Items(k, list) {
 			if n.Kind != yaml.ScalarNode || strings.Contains(n.Value, "\n") {
 				continue // an inline generator
 			}
-			target := path.Join(dir, n.Value)
-			if problem := b.reachable(file, n, target); problem != nil {
+			target := b.tree.Real(path.Join(dir, n.Value))
+			if problem := b.reachable(file, n, path.Join(dir, n.Value)); problem != nil {
 				return problem
+			}
+			if b.tree.KustomizationIn(target) == "" && !b.tree.IsFile(target) {
+				return b.missing(file, n, n.Value) // kustomize would take it for a repository
+			}
+			if list == "generators" || list == "transformers" || list == "validators" {
+				if problem := b.fetching(target); problem != nil {
+					return problem
+				}
 			}
 			if problem := r.visit(target, append(above[:len(above):len(above)], dir)); problem != nil {
 				return problem
@@ -121,6 +148,140 @@ func (r *refusal) visit(dir string, above []string) *Problem {
 		return &Problem{Rule: "kustomize", Place: Place{b.tree.Full(file), n.Line, n.Column}, What: "helmCharts is not rendered by Flux", Mend: "use a HelmRelease"}
 	}
 	return nil
+}
+
+// paths are the fields of kustomizations, and of generators and transformers, in which
+// kustomize takes a URL for something to fetch.
+var paths = map[string]bool{
+	"files": true, "envs": true, "env": true, "path": true, "crds": true, "configurations": true, "generators": true, "transformers": true,
+	"validators": true, "resources": true, "bases": true, "components": true, "patchesStrategicMerge": true, "valuesFile": true,
+}
+
+// remote refuses what a kustomization would fetch, wherever it says so.
+func (b *Builder) remote(file string, n *yaml.Node, within bool) *Problem {
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if problem := b.remote(file, n.Content[i+1], within || paths[n.Content[i].Value]); problem != nil {
+				return problem
+			}
+		}
+	case yaml.SequenceNode:
+		for _, sub := range n.Content {
+			if problem := b.remote(file, sub, within); problem != nil {
+				return problem
+			}
+		}
+	case yaml.ScalarNode:
+		value := n.Value
+		if key, rest, ok := strings.Cut(value, "="); ok && !strings.Contains(key, "/") {
+			value = rest
+		}
+		if within && !strings.Contains(value, "\n") && strings.Contains(value, "://") {
+			return b.reachable(file, &yaml.Node{Kind: yaml.ScalarNode, Value: value, Line: n.Line, Column: n.Column}, "")
+		}
+	case yaml.AliasNode:
+		return &Problem{Rule: "kustomize", Place: Place{b.tree.Full(file), n.Line, n.Column}, What: "an alias in a kustomization is not followed here", Mend: "write it out"}
+	}
+	return nil
+}
+
+// fetching refuses what a generator or transformer would fetch.
+func (b *Builder) fetching(file string) *Problem {
+	if b.tree.KustomizationIn(file) != "" {
+		return nil // it is visited
+	}
+	documents, err := b.documents(file)
+	if err != nil {
+		return SyntaxProblem(err)
+	}
+	for _, d := range documents {
+		if problem := b.remote(file, d, false); problem != nil {
+			return problem
+		}
+	}
+	return nil
+}
+
+// components is the file that `flux bootstrap` writes beside the sync.
+const components = "gotk-components.yaml"
+
+// stubbed puts stand-ins for Flux's controllers beside a sync that has none.
+func (b *Builder) stubbed(f *files, dir string) {
+	for _, d := range b.closure(dir, map[string]bool{}) {
+		file := b.tree.KustomizationIn(d)
+		if path.Base(d) != "flux-system" || file == "" || f.virtual[file] != nil || b.tree.IsFile(path.Join(d, components)) {
+			continue
+		}
+		k, problem := b.kustomization(file)
+		if problem != nil {
+			continue
+		}
+		stubs := bootstrapped(b.tree.Full(file), k, nil)
+		if len(stubs) == 0 {
+			continue
+		}
+		text := &bytes.Buffer{}
+		for _, o := range stubs {
+			content, err := tree.ToJSON(o.Node)
+			if err != nil {
+				continue // it is ours
+			}
+			fmt.Fprintf(text, "---\n%s\n", content)
+		}
+		with := yaml.NewRNode(k).Copy().YNode()
+		if list := tree.Field(with, "resources"); list != nil {
+			list.Content = append(list.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: components})
+		}
+		content, err := yaml.Marshal(with)
+		if err != nil {
+			continue
+		}
+		f.virtual[file], f.virtual[path.Join(d, components)] = content, text.Bytes()
+	}
+}
+
+// closure are a directory and all that it builds on.
+func (b *Builder) closure(dir string, seen map[string]bool) []string {
+	dir = b.tree.Real(dir)
+	file := b.tree.KustomizationIn(dir)
+	if seen[dir] || file == "" {
+		return nil
+	}
+	seen[dir] = true
+	all := []string{dir}
+	if k, problem := b.kustomization(file); problem == nil {
+		for _, list := range []string{"resources", "bases", "components"} {
+			for _, n := range tree.Items(k, list) {
+				all = append(all, b.closure(path.Join(dir, n.Value), seen)...)
+			}
+		}
+	}
+	return all
+}
+
+// one lets kustomize run once at a time: it has a schema for all, which some
+// kustomizations change.
+var one sync.Mutex
+
+// kustomize renders. What it can't stand is an error.
+func kustomize(f filesys.FileSystem, dir string) (all []*resource.Resource, err error) {
+	one.Lock()
+	defer one.Unlock()
+	before := openapi.GetSchemaVersion()
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("kustomize gave up: %v", r)
+		}
+		if openapi.GetSchemaVersion() != before {
+			openapi.ResetOpenAPI() // a schema of one repository is not another's
+		}
+	}()
+	resources, err := krusty.MakeKustomizer(&krusty.Options{LoadRestrictions: types.LoadRestrictionsNone, PluginConfig: types.DisabledPluginConfig()}).Run(f, dir)
+	if err != nil {
+		return nil, err
+	}
+	return resources.Resources(), nil
 }
 
 // origin is the file that kustomize says an object is from.
@@ -182,7 +343,8 @@ func (b *Builder) told(dir string, err error) Problem {
 // files is a tree as kustomize reads it, rooted at /. Nothing is written.
 type files struct {
 	builder *Builder
-	root    string // the directory that is rendered
+	root    string            // the directory that is rendered
+	virtual map[string][]byte // files that are not in the tree, or not like this
 }
 
 func name(full string) string { return strings.TrimPrefix(path.Clean(filepath.ToSlash(full)), "/") }
@@ -202,7 +364,9 @@ func (f *files) IsDir(full string) bool {
 	return n == "" || f.tree().IsDir(n)
 }
 
-func (f *files) Exists(full string) bool { return f.IsDir(full) || f.tree().IsFile(name(full)) }
+func (f *files) Exists(full string) bool {
+	return f.IsDir(full) || f.virtual[name(full)] != nil || f.tree().IsFile(name(full))
+}
 
 func (f *files) ReadDir(full string) ([]string, error) {
 	var all []string
@@ -217,7 +381,7 @@ func (f *files) CleanedAbs(full string) (filesys.ConfirmedDir, string, error) {
 	switch {
 	case f.IsDir(clean):
 		return filesys.ConfirmedDir(clean), "", nil
-	case f.tree().IsFile(name(clean)):
+	case f.tree().IsFile(name(clean)) || f.virtual[name(clean)] != nil:
 		return filesys.ConfirmedDir(path.Dir(clean)), path.Base(clean), nil
 	}
 	return "", "", notExist(full)
@@ -242,18 +406,21 @@ func (f *files) Walk(full string, walk filepath.WalkFunc) error { return notExis
 // each object is from.
 func (f *files) ReadFile(full string) ([]byte, error) {
 	n := name(full)
-	content, err := f.tree().Read(n)
-	if err != nil {
-		if os.IsNotExist(err) {
-			return nil, notExist(full)
+	content, made := f.virtual[n]
+	if !made {
+		var err error
+		if content, err = f.tree().Read(n); err != nil {
+			if os.IsNotExist(err) {
+				return nil, notExist(full)
+			}
+			return nil, err
 		}
-		return nil, err
+		f.builder.use(n)
 	}
-	f.builder.use(n)
-	if n != f.builder.tree.KustomizationIn(f.root) {
+	if path.Dir(n) != path.Clean(f.root) || !strings.EqualFold(strings.TrimSuffix(path.Base(n), path.Ext(n)), "kustomization") {
 		return content, nil
 	}
-	documents, err := f.tree().Documents(n)
+	documents, err := tree.Parse(n, content)
 	if err != nil || len(documents) == 0 {
 		return content, err
 	}

@@ -5,12 +5,11 @@ package build
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 )
@@ -49,24 +48,28 @@ func Layer(objects []*Object, kustomization map[string]any, place Place) ([]*Obj
 			return nil, layerProblem(place, err)
 		}
 	}
-	done, err := krusty.MakeKustomizer(&krusty.Options{LoadRestrictions: types.LoadRestrictionsRootOnly, PluginConfig: types.DisabledPluginConfig()}).Run(disk, "/")
+	done, err := kustomize(disk, "/")
 	if err != nil {
 		return nil, layerProblem(place, err)
 	}
 	var all []*Object
-	for _, r := range done.Resources() {
+	for _, r := range done {
 		content, err := r.MarshalJSON()
 		if err != nil {
 			return nil, layerProblem(place, err)
 		}
 		org := r.OrgId()
 		was := ID{GroupVersionKind: schema.GroupVersionKind{Group: org.Group, Version: org.Version, Kind: org.Kind}, Namespace: org.Namespace, Name: org.Name}
-		of := objects[at[was]]
+		i, ok := at[was]
+		if !ok {
+			return nil, layerProblem(place, fmt.Errorf("%s can't be told from the others", was))
+		}
+		of := objects[i]
 		o, problem := objectOf(content, of.File)
 		if problem != nil {
 			return nil, problem
 		}
-		o.Node, o.patches, o.done = of.Node, of.patches, len(of.patches)
+		o.Node, o.Stub, o.patches, o.done = of.Node, of.Stub, of.patches, len(of.patches)
 		all = append(all, o)
 	}
 	return all, nil
@@ -74,21 +77,6 @@ func Layer(objects []*Object, kustomization map[string]any, place Place) ([]*Obj
 
 func layerProblem(at Place, err error) *Problem {
 	return &Problem{Rule: "kustomize", Place: at, What: "kustomize can't apply it: " + strings.Join(strings.Fields(err.Error()), " ")}
-}
-
-// Component lays a component of the tree on objects, as Flux does of a Kustomization's
-// own components.
-func (b *Builder) Component(objects []*Object, dir, name string, at Place) ([]*Object, []Problem) {
-	r := &Result{Objects: objects}
-	slow := error(nil)
-	target := strings.TrimSuffix(dir+"/"+name, "/")
-	if problem := b.componentAt(r, target, at, &slow); problem != nil {
-		return objects, []Problem{*problem}
-	}
-	if slow != nil {
-		return objects, []Problem{{Rule: "kustomize", Place: at, What: "component " + name + " does more than add resources and patch, which is not followed here", Mend: "put it into the kustomization of the directory"}}
-	}
-	return r.Objects, r.Problems
 }
 
 // Marked is the object with further labels and annotations.

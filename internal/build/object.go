@@ -47,6 +47,14 @@ type ID struct {
 	Namespace, Name string
 }
 
+// effective is an ID as kustomize compares it: no namespace is the default one.
+func effective(id ID) ID {
+	if id.Namespace == "" {
+		id.Namespace = "default"
+	}
+	return id
+}
+
 func (id ID) String() string {
 	if id.Namespace == "" {
 		return id.Kind + " " + id.Name
@@ -130,7 +138,14 @@ func (o *Object) Fields() (map[string]any, *Problem) {
 func (o *Object) render() (map[string]any, *Problem) {
 	content, err := o.unpatched()
 	if err != nil {
-		return nil, SyntaxProblem(tree.YAMLError(o.File, err))
+		e := tree.YAMLError(o.File, err)
+		if e.Line == 0 && o.Node != nil {
+			e.Line = o.Node.Line
+		}
+		if strings.Contains(e.What, "invalid map key") {
+			e.What = "it has {{ in it, as a template of a chart has, and is none"
+		}
+		return nil, SyntaxProblem(e)
 	}
 	for _, p := range o.patches[o.done:] {
 		if p.operations != nil {
@@ -248,7 +263,7 @@ func SyntaxProblem(err error) *Problem {
 	if e, ok := err.(*tree.Error); ok {
 		p.Place, p.What = Place{File: e.File, Line: e.Line}, e.What
 		switch {
-		case strings.Contains(e.What, "link that leads out"):
+		case strings.Contains(e.What, "link that leads out"), strings.Contains(e.What, "leads out of the repository"):
 			p.Rule, p.Mend = "link-outside", "put the file itself into the repository"
 		case strings.Contains(e.What, "MB, and no manifest"), strings.Contains(e.What, "regular file"), strings.Contains(e.What, "in a circle"):
 			p.Rule, p.Mend = "file-unreadable", ""

@@ -227,7 +227,7 @@ func (p *patch) read(target *yaml.Node) error {
 		return nil
 	}
 	p.id = idOf(p.node)
-	p.selects = func(id ID) bool { return id == p.id }
+	p.selects = func(id ID) bool { return effective(id) == effective(p.id) }
 	if p.operations != nil {
 		return errors.New("a JSON patch needs a target")
 	}

@@ -252,6 +252,9 @@ func (c *Chart) vendored() error {
 	return nil
 }
 
+// Replace gives the chart other default values than its values.yaml has.
+func (c *Chart) Replace(values map[string]any) { c.chart.Values = values }
+
 // Merge lays values over others, as valuesFrom and values follow each other.
 func Merge(under, over map[string]any) map[string]any { return loader.MergeMaps(under, over) }
 

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/tenantry/tenantry/internal/build"
-	"github.com/tenantry/tenantry/internal/tree"
 
 	"github.com/spf13/cobra"
 
@@ -168,8 +167,9 @@ func (o *diffOptions) before(ctx context.Context, dir string, at map[string]stri
 // from is where something is written, in the working tree whenever it was.
 func (o *diffOptions) from(at build.Place) string {
 	for was, is := range o.was {
-		if rel, ok := tree.New(was).Name(at.File); ok && was != is {
+		if rel, ok := strings.CutPrefix(at.File, was+string(filepath.Separator)); ok && was != is {
 			at.File = filepath.Join(is, rel)
+			break
 		}
 	}
 	return at.String()

@@ -161,7 +161,7 @@ func (o *diffOptions) tries(c *render.Cluster) ([]render.Final, []rehearse.Try) 
 		}
 	}
 	for _, f := range c.Final() {
-		if o.tenant != "" && f.Tenant != o.tenant || f.ToBeRefused {
+		if o.tenant != "" && f.Tenant != o.tenant || f.ToBeRefused || f.Fields["sops"] != nil { // Flux alone can decrypt
 			continue
 		}
 		t := rehearse.Try{Object: f.Fields, Manager: "kustomize-controller"}

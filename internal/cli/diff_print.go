@@ -5,6 +5,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"html"
 	"strings"
 	"time"
 
@@ -34,22 +35,22 @@ func printDiff(s Streams, output string, d diff.Diff, since string) error {
 			tenant = c.Tenant
 			s.say("%s", heading(tenant))
 		}
-		s.say("  %s %s (%s)  %s", marks[c.Verb], c.Object, strings.Join(c.Clusters, ", "), c.From)
+		s.say("  %s", legible(fmt.Sprintf("%s %s (%s)  %s", marks[c.Verb], c.Object, strings.Join(c.Clusters, ", "), c.From)))
 		for _, f := range c.Fields {
-			s.say("      %s: %s -> %s", f.Path, short(f.Before), short(f.After))
+			s.say("      %s", legible(fmt.Sprintf("%s: %s -> %s", f.Path, short(f.Before), short(f.After))))
 		}
 	}
 	if len(d.Lists) > 0 {
 		s.say("What admission policies read")
 	}
 	for _, l := range d.Lists {
-		s.say("  %s (%s)  %s: %s", l.Tenant, strings.Join(l.Clusters, ", "), l.Name, listed(l))
+		s.say("  %s", legible(fmt.Sprintf("%s (%s)  %s: %s", l.Tenant, strings.Join(l.Clusters, ", "), l.Name, listed(l))))
 	}
 	if len(d.Reach) > 0 {
 		s.say("Who may do what")
 	}
 	for _, r := range d.Reach {
-		s.say("  %s %s (%s)  %s in %s", map[bool]string{true: "+", false: "-"}[r.Gained], r.Who, strings.Join(r.Clusters, ", "), r.Role, reachedIn(r))
+		s.say("  %s", legible(fmt.Sprintf("%s %s (%s)  %s in %s", map[bool]string{true: "+", false: "-"}[r.Gained], r.Who, strings.Join(r.Clusters, ", "), r.Role, reachedIn(r))))
 	}
 	s.say("%s", totals(d))
 	return nil
@@ -110,22 +111,22 @@ func markdown(d diff.Diff, since string) string {
 	}
 	fmt.Fprintf(b, "### Fleet: %s\n\n", totals(d))
 	for _, n := range d.NewClusters {
-		fmt.Fprintf(b, "New cluster **%s**\n\n", n)
+		fmt.Fprintf(b, "New cluster %s\n\n", code(n))
 	}
 	for _, n := range d.GoneClusters {
-		fmt.Fprintf(b, "Cluster **%s** goes\n\n", n)
+		fmt.Fprintf(b, "Cluster %s goes\n\n", code(n))
 	}
 	if len(d.Reach) > 0 {
 		b.WriteString("**Who may do what**\n\n| | who | role | namespaces | clusters |\n|---|---|---|---|---|\n")
 		for _, r := range d.Reach {
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", map[bool]string{true: "gains", false: "loses"}[r.Gained], code(r.Who), code(r.Role), reachedIn(r), strings.Join(r.Clusters, ", "))
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", map[bool]string{true: "gains", false: "loses"}[r.Gained], code(r.Who), code(r.Role), code(reachedIn(r)), code(strings.Join(r.Clusters, ", ")))
 		}
 		b.WriteString("\n")
 	}
 	if len(d.Lists) > 0 {
 		b.WriteString("**What admission policies read**\n\n| tenant | list | change | clusters |\n|---|---|---|---|\n")
 		for _, l := range d.Lists {
-			fmt.Fprintf(b, "| %s | %s | %s | %s |\n", l.Tenant, l.Name, code(listed(l)), strings.Join(l.Clusters, ", "))
+			fmt.Fprintf(b, "| %s | %s | %s | %s |\n", code(l.Tenant), code(l.Name), code(listed(l)), code(strings.Join(l.Clusters, ", ")))
 		}
 		b.WriteString("\n")
 	}
@@ -134,29 +135,39 @@ func markdown(d diff.Diff, since string) string {
 		for j < len(d.Changes) && d.Changes[j].Tenant == d.Changes[i].Tenant {
 			j++
 		}
-		fmt.Fprintf(b, "<details><summary>%s: %s</summary>\n\n```diff\n", heading(d.Changes[i].Tenant), count(j-i, "object"))
+		fmt.Fprintf(b, "<details><summary>%s: %s</summary>\n\n```diff\n", html.EscapeString(legible(heading(d.Changes[i].Tenant))), count(j-i, "object"))
 		for n, c := range d.Changes[i:j] {
 			if n == most {
 				fmt.Fprintf(b, "# and %d more\n", j-i-most)
 				break
 			}
-			fmt.Fprintf(b, "%s %s (%s)\n", map[diff.Verb]string{diff.Added: "+", diff.Changed: "!", diff.Removed: "-"}[c.Verb], fenced(c.Object), strings.Join(c.Clusters, ", "))
+			fmt.Fprintf(b, "%s %s (%s)\n", map[diff.Verb]string{diff.Added: "+", diff.Changed: "!", diff.Removed: "-"}[c.Verb], fenced(c.Object), fenced(strings.Join(c.Clusters, ", ")))
 			for _, f := range c.Fields {
 				fmt.Fprintf(b, "#   %s: %s -> %s\n", fenced(f.Path), fenced(short(f.Before)), fenced(short(f.After)))
 			}
 		}
 		b.WriteString("```\n\n</details>\n\n")
 		i = j
+		if b.Len() > longestComment && i < len(d.Changes) {
+			fmt.Fprintf(b, "And %s more, which are too many for a comment: `tenantry diff` prints them.\n", count(len(d.Changes)-i, "object"))
+			break
+		}
+	}
+	if b.Len() > 2*longestComment {
+		return b.String()[:2*longestComment] + "\n\nAnd more, which is too much for a comment: `tenantry diff` prints it.\n"
 	}
 	return b.String()
 }
 
+// longestComment is about how many bytes a comment has before it says that there is more.
+const longestComment = 25_000
+
 // code is a text as code in a table: what a tenant writes makes no markup.
 func code(text string) string {
-	return "`" + strings.NewReplacer("`", "'", "|", "\\|", "\n", " ").Replace(text) + "`"
+	return "`" + strings.NewReplacer("`", "'", "|", "\\|").Replace(legible(text)) + "`"
 }
 
 // fenced is a text that can't end a fence.
 func fenced(text string) string {
-	return strings.NewReplacer("```", "'''", "\n", " ").Replace(text)
+	return strings.ReplaceAll(legible(text), "```", "'''")
 }

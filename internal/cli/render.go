@@ -119,7 +119,7 @@ func printRendered(s Streams, all []rendered) error {
 		if r.Account != "" {
 			of += ", as " + r.Account
 		}
-		if _, err := fmt.Fprintf(s.Out, "---\n# cluster %s%s: %s\n%s", r.Cluster, of, r.From, content); err != nil {
+		if _, err := fmt.Fprintf(s.Out, "---\n# %s\n%s", legible(fmt.Sprintf("cluster %s%s: %s", r.Cluster, of, r.From)), content); err != nil {
 			return err
 		}
 	}
@@ -130,7 +130,7 @@ func printRendered(s Streams, all []rendered) error {
 func tellGaps(s Streams, clusters []*render.Cluster) error {
 	told := map[string]bool{}
 	say := func(format string, args ...any) {
-		if line := fmt.Sprintf(format, args...); !told[line] {
+		if line := legible(fmt.Sprintf(format, args...)); !told[line] {
 			told[line] = true
 			_, _ = fmt.Fprintln(s.Err, line) // nobody to tell
 		}

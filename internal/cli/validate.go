@@ -304,7 +304,7 @@ func (o *validateOptions) watching(ctx context.Context, s Streams, dir string) e
 	if o.fleet != "" {
 		dirs = append(dirs, o.fleet)
 	}
-	if at, err := o.source.at(dir); err == nil {
+	if at, err := o.source.at(dirs[len(dirs)-1]); err == nil {
 		for _, d := range at {
 			dirs = append(dirs, d)
 		}

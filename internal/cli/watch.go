@@ -63,6 +63,10 @@ func changed(ctx context.Context, w *fsnotify.Watcher) error {
 		case <-ctx.Done():
 			return nil
 		case err := <-w.Errors:
+			if errors.Is(err, fsnotify.ErrEventOverflow) { // too many at once to be told one by one
+				quiet = time.After(settled)
+				continue
+			}
 			return fmt.Errorf("watch files: %w", err)
 		case e := <-w.Events:
 			if e.Op == fsnotify.Chmod {

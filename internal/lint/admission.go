@@ -44,11 +44,12 @@ func (l *linter) admission(c *render.Cluster) error {
 	return nil
 }
 
-// rightsOf are the rights in a cluster, of everybody that its objects tell of.
+// rightsOf are the rights in a cluster that the platform gives. What a tenant binds itself
+// gives nothing here: whether it may, only a cluster can tell.
 func rightsOf(c *render.Cluster) (*admit.Rights, error) {
 	var objects []map[string]any
 	for _, o := range c.Objects {
-		if o.Group == "rbac.authorization.k8s.io" {
+		if o.Group == "rbac.authorization.k8s.io" && o.Tenant() == nil {
 			objects = append(objects, o.Fields)
 		}
 	}

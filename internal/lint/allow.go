@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
 	"github.com/tenantry/tenantry/internal/tree"
 )
 
@@ -23,7 +25,7 @@ type allowance struct {
 	used     bool
 }
 
-var allows = regexp.MustCompile(`#\s*tenantry:allow(?:\s+([A-Za-z0-9./_-]+))?\s*(?::\s*(.*))?$`)
+var allows = regexp.MustCompile(`(?:^|\s)(#\s*tenantry:allow(?:\s+([A-Za-z0-9./_-]+))?\s*(?::\s*(.*))?)$`)
 
 // allow takes out the findings that the files let stand, and notes comments that let
 // nothing stand or don't say why.
@@ -72,7 +74,7 @@ func (l *linter) allow() {
 			f.Rule, f.What = "allow-idle", "there is no rule "+a.rule
 		case !a.used:
 			f.Rule, f.What = "allow-idle", a.rule+" is not found here"
-			f.Fixable, f.fix = true, withoutLine(a.tree, a.name, a.line)
+			f.Fixable, f.fix = true, withoutComment(a)
 		default:
 			continue
 		}
@@ -84,15 +86,23 @@ func (l *linter) allow() {
 // allowances are those of a file. A comment is for its own line, or for the next line
 // that is no comment; where that begins an object, for the whole object.
 func allowances(t *tree.Tree, name string, content []byte) []*allowance {
-	lines := strings.Split(string(content), "\n")
+	documents, err := t.Documents(name)
+	if err != nil {
+		return nil // what is said of it is that it can't be read
+	}
+	texts := blocks(documents)
+	lines := strings.Split(strings.ReplaceAll(string(content), "\r\n", "\n"), "\n")
 	var all []*allowance
 	for i, line := range lines {
-		at := strings.Index(line, "#")
-		m := allows.FindStringSubmatch(line)
-		if m == nil {
+		found := allows.FindStringSubmatchIndex(line)
+		if found == nil || texts[i+1] {
 			continue
 		}
-		a := &allowance{tree: t, name: name, line: i + 1, column: at + 1, rule: m[1], reason: strings.TrimSpace(m[2]), from: i + 1, to: i + 1}
+		m, at := allows.FindStringSubmatch(line), found[2]
+		if strings.Count(line[:at], `"`)%2 == 1 || strings.Count(line[:at], "'")%2 == 1 {
+			continue // it stands in a text
+		}
+		a := &allowance{tree: t, name: name, line: i + 1, column: at + 1, rule: m[2], reason: strings.TrimSpace(m[3]), from: i + 1, to: i + 1}
 		all = append(all, a)
 		if strings.TrimSpace(line[:at]) != "" {
 			continue
@@ -107,6 +117,26 @@ func allowances(t *tree.Tree, name string, content []byte) []*allowance {
 				a.to++
 			}
 		}
+	}
+	return all
+}
+
+// blocks are the lines of texts over several lines, as scripts, in which nothing is a comment.
+func blocks(documents []*yaml.Node) map[int]bool {
+	all := map[int]bool{}
+	var walk func(n *yaml.Node)
+	walk = func(n *yaml.Node) {
+		if n.Kind == yaml.ScalarNode && strings.Contains(n.Value, "\n") {
+			for i := range strings.Count(n.Value, "\n") + 1 {
+				all[n.Line+1+i] = true
+			}
+		}
+		for _, sub := range n.Content {
+			walk(sub)
+		}
+	}
+	for _, d := range documents {
+		walk(d)
 	}
 	return all
 }

@@ -153,23 +153,33 @@ func entry(n *yaml.Node, list string) *yaml.Node {
 	}}
 }
 
-// withoutLine takes a comment out of a file.
-func withoutLine(t *tree.Tree, name string, line int) fix {
+// withoutComment takes a comment out of a file, if it still stands there.
+func withoutComment(a *allowance) fix {
+	before, err := a.tree.Read(a.name)
+	if err != nil {
+		return nil
+	}
+	comment := strings.SplitAfter(string(before), "\n")[a.line-1]
 	return func() error {
-		content, err := t.Read(name)
+		content, err := a.tree.Read(a.name)
 		if err != nil {
 			return err
 		}
 		lines := strings.SplitAfter(string(content), "\n")
-		if line > len(lines) {
+		at := slices.Index(lines, comment) // another fix may have moved it
+		if at < 0 {
 			return nil
 		}
-		if before, _, ok := strings.Cut(lines[line-1], "#"); strings.TrimSpace(before) == "" || !ok {
-			lines = slices.Delete(lines, line-1, line)
+		if rest := strings.TrimRight(comment[:a.column-1], " \t"); rest == "" {
+			lines = slices.Delete(lines, at, at+1)
 		} else {
-			lines[line-1] = strings.TrimRight(before, " \t") + "\n"
+			lines[at] = rest + comment[len(strings.TrimRight(comment, "\r\n")):]
 		}
-		t.Put(name, []byte(strings.Join(lines, "")))
+		after := []byte(strings.Join(lines, ""))
+		if !tree.Same(content, after) {
+			return fmt.Errorf("the comment in line %d can't be taken out without changing what the file says", a.line)
+		}
+		a.tree.Put(a.name, after)
 		return nil
 	}
 }

@@ -90,7 +90,40 @@ func TestHostileInput(t *testing.T) {
 			if err := os.Symlink(".", filepath.Join(dir, "a/self")); err != nil {
 				t.Fatal(err)
 			}
-		}, []string{"file-unreadable"}},
+		}, []string{"kustomize-loop"}},
+		"two links to itself": {func(t *testing.T, put func(string, string), dir string) {
+			put("a/kustomization.yaml", "resources: [one, two]\n")
+			for _, name := range []string{"one", "two"} {
+				if err := os.Symlink(".", filepath.Join(dir, "a", name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}, []string{"kustomize-loop"}},
+		"a patch from outside": {func(_ *testing.T, put func(string, string), _ string) {
+			put("a/kustomization.yaml", "resources: [a.yaml]\npatches: [{path: ../../../../../etc/hostname, target: {kind: ConfigMap}}]\n")
+			put("a/a.yaml", manifest("a"))
+		}, []string{"link-outside"}},
+		"what Git keeps for itself": {func(_ *testing.T, put func(string, string), _ string) {
+			put("a/kustomization.yaml", "configMapGenerator: [{name: a, files: [../.git/config]}]\n")
+			put(".git/config", "token")
+		}, []string{"kustomize"}},
+		"a copy that doubles": {func(_ *testing.T, put func(string, string), _ string) {
+			patch := &strings.Builder{}
+			for i := range 40 {
+				fmt.Fprintf(patch, "- {op: copy, from: /data, path: /data/x%d}\n", i)
+			}
+			put("a/kustomization.yaml", "resources: [a.yaml]\npatches: [{path: p.yaml, target: {kind: ConfigMap}}]\n")
+			put("a/a.yaml", manifest("a")+"data: {a: b}\n")
+			put("a/p.yaml", patch.String())
+		}, []string{"patch-unfit"}},
+		"a hundred thousand keys": {func(_ *testing.T, put func(string, string), _ string) {
+			keys := &strings.Builder{}
+			for i := range 100_000 {
+				fmt.Fprintf(keys, "  k%d: v\n", i)
+			}
+			put("a/kustomization.yaml", "resources: [a.yaml]\n")
+			put("a/a.yaml", manifest("a")+"data:\n"+keys.String())
+		}, []string{"yaml-syntax"}},
 		"a pipe that never ends": {func(t *testing.T, put func(string, string), dir string) {
 			put("a/kustomization.yaml", "resources: [pipe.yaml]\n")
 			if err := syscall.Mkfifo(filepath.Join(dir, "a/pipe.yaml"), 0o600); err != nil {

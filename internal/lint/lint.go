@@ -113,7 +113,7 @@ func (l *linter) render() {
 			}
 		}
 		for _, o := range c.Objects {
-			if o.Release != nil {
+			if o.Tenant() == nil && o.Kind == "CustomResourceDefinition" {
 				l.fleet.Define(o.Fields)
 			}
 		}

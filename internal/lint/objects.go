@@ -132,7 +132,14 @@ func (l *linter) object(o *build.Object, fields map[string]any, cluster string, 
 		note("crd-invalid", o.At(), err.Error(), "")
 		return
 	}
-	if len(problems) > 0 {
+	var more []mistake
+	if len(problems) == 0 {
+		more = mistakes(id, fields)
+	}
+	for _, m := range more {
+		note("invalid-value", o.Place(m.path...), m.what, "the API server refuses it")
+	}
+	if len(problems)+len(more) > 0 {
 		l.mu.Lock()
 		l.broken[reflect.ValueOf(fields).Pointer()] = true
 		l.mu.Unlock()

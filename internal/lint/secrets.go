@@ -3,6 +3,7 @@
 package lint
 
 import (
+	"bytes"
 	"fmt"
 	"path"
 	"regexp"
@@ -102,6 +103,17 @@ func (l *linter) generated(t *tree.Tree, name string, d *yaml.Node) {
 				keys = append(keys, key)
 			}
 		}
+		for _, field := range []string{"envs", "files"} {
+			for _, n := range tree.Items(g, field) {
+				file := n.Value
+				if _, rest, ok := strings.Cut(file, "="); ok {
+					file = rest
+				}
+				if content, err := t.Read(path.Join(path.Dir(name), file)); err == nil && len(bytes.TrimSpace(content)) > 0 && !bytes.Contains(content, []byte("ENC[")) && !bytes.Contains(content, []byte("sops_")) {
+					keys = append(keys, file)
+				}
+			}
+		}
 		if len(keys) > 0 {
 			l.find("secret-plaintext", build.Place{File: t.Full(name), Line: g.Line, Column: g.Column}, "Secret "+tree.Text(g, "name"), "",
 				fmt.Sprintf("secretGenerator %s holds %s as it is", tree.Text(g, "name"), strings.Join(keys, ", ")), "write the Secret as a manifest, and encrypt it with sops")
@@ -117,6 +129,7 @@ func (l *linter) creationRules(t *tree.Tree) []creationRule {
 	}
 	var all []creationRule
 	for _, n := range tree.Items(documents[0], "creation_rules") {
+		broken := false
 		r := creationRule{encryptedSuffix: tree.Text(n, "encrypted_suffix"), unencryptedSuffix: tree.Text(n, "unencrypted_suffix")}
 		for _, e := range []struct {
 			field string
@@ -130,20 +143,22 @@ func (l *linter) creationRules(t *tree.Tree) []creationRule {
 			if err != nil {
 				at := tree.Field(n, e.field)
 				l.find("sops-partial", build.Place{File: t.Full(".sops.yaml"), Line: at.Line, Column: at.Column}, "", "", e.field+" is no regular expression, so sops encrypts nothing: "+err.Error(), "mend the expression")
+				broken = true
 				continue
 			}
 			*e.into = re
 		}
+		if broken {
+			continue
+		}
 		r.fieldsTold = r.encrypted != nil || r.unencrypted != nil || r.encryptedSuffix != "" || r.unencryptedSuffix != ""
-		for _, field := range []string{"age"} {
-			if text := tree.Text(n, field); text != "" {
-				for _, recipient := range strings.Split(text, ",") {
-					r.recipients = append(r.recipients, strings.TrimSpace(recipient))
-				}
+		if text := tree.Text(n, "age"); text != "" {
+			for _, recipient := range strings.Split(text, ",") {
+				r.recipients = append(r.recipients, strings.TrimSpace(recipient))
 			}
-			for _, item := range tree.Items(n, field) {
-				r.recipients = append(r.recipients, item.Value)
-			}
+		}
+		for _, item := range tree.Items(n, "age") {
+			r.recipients = append(r.recipients, item.Value)
 		}
 		all = append(all, r)
 	}
@@ -163,9 +178,7 @@ func (l *linter) encrypted(t *tree.Tree, name string, d *yaml.Node, rules []crea
 	}
 	i := slices.IndexFunc(rules, func(c creationRule) bool { return c.path == nil || c.path.MatchString(name) })
 	if i >= 0 && rules[i].fieldsTold {
-		recipients := rules[i].recipients
 		r = rules[i]
-		r.recipients = recipients
 	}
 	l.readable(t, name, d, &r, nil, false)
 	if i < 0 || len(rules[i].recipients) == 0 {

@@ -119,7 +119,7 @@ func hasFlag(o *render.Object, flag string) bool {
 	for _, container := range build.Items(o.Fields, "spec", "template", "spec", "containers") {
 		m, _ := container.(map[string]any)
 		for _, arg := range build.Items(m, "args") {
-			if text, _ := arg.(string); text == flag || strings.HasSuffix(flag, "=") && strings.HasPrefix(text, flag) && text != flag {
+			if text, _ := arg.(string); text == flag || text == strings.TrimSuffix(flag, "=true") || strings.HasSuffix(flag, "=") && strings.HasPrefix(text, flag) && text != flag {
 				return true
 			}
 		}

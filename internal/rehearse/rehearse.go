@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -131,6 +133,8 @@ func (c *Cluster) try(ctx context.Context, t Try, coming map[string]bool) (Outco
 	case apierrors.IsNotFound(err) && out.Before == nil && coming[o.GetNamespace()]:
 		out.Untried, out.After = "its namespace comes with the same change", t.Object
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		out.Refused = strings.Join(strings.Fields(err.Error()), " ")
+	case apierrors.ReasonForError(err) != metav1.StatusReasonUnknown:
 		out.Refused = strings.Join(strings.Fields(err.Error()), " ")
 	default:
 		return out, fmt.Errorf("try %s: %w", kube.Describe(o), err)

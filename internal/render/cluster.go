@@ -161,6 +161,8 @@ type Release struct {
 	// Namespace and Name that it installs as.
 	Namespace, Name string
 	Account         string
+	// Secrets are values that it was given from Secrets.
+	Secrets []string
 	// Chart that it was rendered from, in the tree.
 	Chart string
 	// Why it was not rendered; "" when it was.

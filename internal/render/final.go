@@ -52,6 +52,9 @@ func (c *Cluster) Final() []Final {
 			f.Sync = o.Sync.ID.Namespace + "/" + o.Sync.ID.Name
 			f.Hidden = o.Sync.Secrets
 		}
+		if o.Release != nil {
+			f.Hidden = append(slices.Clone(f.Hidden), o.Release.Secrets...)
+		}
 		if t := c.tenantOf(o); t != nil {
 			f.Tenant = t.Tenant.Name
 		}

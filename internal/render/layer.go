@@ -3,17 +3,21 @@
 package render
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"path"
 	"strings"
 
 	"github.com/tenantry/tenantry/internal/build"
 )
 
-// layered puts on objects what a Kustomization itself says, beside its directory.
-func (r *renderer) layered(s *Sync, objects []*build.Object) ([]*build.Object, []build.Problem) {
-	k := map[string]any{}
+// objectsOf are the objects of a sync: its directory, and what the Kustomization itself
+// says beside it.
+func (s *Sync) objectsOf() ([]*build.Object, []build.Problem) {
+	over := map[string]any{}
 	put := func(name string, v any, is bool) {
 		if is {
-			k[name] = v
+			over[name] = v
 		}
 	}
 	put("namespace", s.Spec.TargetNamespace, s.Spec.TargetNamespace != "")
@@ -21,26 +25,36 @@ func (r *renderer) layered(s *Sync, objects []*build.Object) ([]*build.Object, [
 	put("nameSuffix", s.Spec.NameSuffix, s.Spec.NameSuffix != "")
 	put("patches", s.Spec.Patches, len(s.Spec.Patches) > 0)
 	put("images", s.Spec.Images, len(s.Spec.Images) > 0)
-	var problems []build.Problem
-	for i, c := range s.Spec.Components {
-		added, more := s.Builder.Component(objects, s.Dir, c, s.At("spec", "components", i))
-		objects, problems = added, append(problems, more...)
-	}
-	if len(k) > 0 {
-		var problem *build.Problem
-		if objects, problem = build.Layer(objects, k, s.At("spec")); problem != nil {
-			return nil, []build.Problem{*problem}
+	var components []string
+	for _, c := range s.Spec.Components {
+		if s.Spec.IgnoreMissingComponents && !s.Builder.Exists(path.Join(s.Dir, c)) {
+			continue
 		}
+		components = append(components, c)
 	}
-	if m := s.Spec.CommonMetadata; m != nil && len(m.Labels)+len(m.Annotations) > 0 {
-		for i, o := range objects {
-			objects[i] = o.Marked(m.Labels, m.Annotations)
-		}
+	put("components", components, len(components) > 0)
+	r := s.Builder.With(s.Dir, over)
+	m := s.Spec.CommonMetadata
+	if m == nil || len(m.Labels)+len(m.Annotations) == 0 {
+		return r.Objects, r.Problems
 	}
-	return objects, problems
+	objects := make([]*build.Object, len(r.Objects)) // the others' are left as they are
+	for i, o := range r.Objects {
+		objects[i] = o.Marked(m.Labels, m.Annotations)
+	}
+	return objects, r.Problems
 }
 
-// named is how Helm names what it installs, by default.
+// maxReleaseName is what Helm takes.
+const maxReleaseName = 53
+
+// named is how helm-controller names what it installs, by default.
 func named(targetNamespace, name string) string {
-	return strings.Trim(targetNamespace+"-"+name, "-")
+	full := strings.Trim(targetNamespace+"-"+name, "-")
+	if len(full) <= maxReleaseName {
+		return full
+	}
+	const prefix, digits = 40, 12
+	sum := sha256.Sum256([]byte(full))
+	return full[:prefix] + "-" + hex.EncodeToString(sum[:])[:digits]
 }

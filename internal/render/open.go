@@ -32,8 +32,7 @@ type Options struct {
 	Whole bool
 }
 
-// Open makes ready to render the fleet in a directory. It takes up the CRDs that are in
-// it and in the repositories at hand.
+// Open makes ready to render the fleet in a directory. It takes up the CRDs that are in it.
 func Open(dir string, opts Options) (*Fleet, error) {
 	if opts.Kubernetes == "" {
 		opts.Kubernetes = schema.Newest
@@ -51,9 +50,7 @@ func Open(dir string, opts Options) (*Fleet, error) {
 		}
 		f.At[Normal(url)] = byDir[at]
 	}
-	for _, b := range f.Repositories() {
-		f.define(b.Tree())
-	}
+	f.define(f.Root.Tree()) // what tenants' repositories define, no cluster takes from them
 	return f, nil
 }
 

@@ -39,7 +39,7 @@ func (r *renderer) release(o *Object) {
 		rel.Account = account(o.Namespace, spec.ServiceAccountName)
 	}
 	r.cluster.Releases = append(r.cluster.Releases, rel)
-	values, lacks := r.values(o, &spec)
+	values, lacks := r.values(o, &spec, rel)
 	c, why := r.chartOf(o, &spec, rel)
 	if why != "" || lacks != "" {
 		rel.Why = cmp.Or(why, lacks)
@@ -113,7 +113,7 @@ func (r *renderer) chartOf(o *Object, spec *helmv2.HelmReleaseSpec, rel *Release
 		c, err := chart.Load(b.Tree(), candidate)
 		if err == nil {
 			rel.Chart = b.Tree().Full(candidate)
-			return c, ""
+			return c, r.valuesFiles(o, spec, b.Tree(), c)
 		}
 		if !errors.Is(err, chart.ErrNone) && (b.Tree().IsFile(candidate) || b.Tree().IsFile(path.Join(candidate, "Chart.yaml"))) {
 			r.problem(build.Problem{Rule: "chart", Place: o.At(), What: fmt.Sprintf("chart %s can't be read: %s", candidate, oneLine(err))})
@@ -129,20 +129,46 @@ func (r *renderer) chartOf(o *Object, spec *helmv2.HelmReleaseSpec, rel *Release
 	return nil, fmt.Sprintf("chart %s is not in %s", within, b.Tree().Dir)
 }
 
+// valuesFiles puts the files that a release names in the place of the chart's values, as
+// source-controller does when it packages a chart.
+func (r *renderer) valuesFiles(o *Object, spec *helmv2.HelmReleaseSpec, t *tree.Tree, c *chart.Chart) string {
+	if spec.Chart == nil || len(spec.Chart.Spec.ValuesFiles) == 0 {
+		return ""
+	}
+	all := map[string]any{}
+	for i, name := range spec.Chart.Spec.ValuesFiles {
+		content, err := t.Read(strings.TrimPrefix(path.Clean("/"+name), "/"))
+		more := map[string]any{}
+		if err == nil {
+			err = yaml.Unmarshal(content, &more)
+		} else if spec.Chart.Spec.IgnoreMissingValuesFiles {
+			continue
+		}
+		if err != nil {
+			r.problem(build.Problem{Rule: "path-missing", Place: o.Place("spec", "chart", "spec", "valuesFiles", i), What: fmt.Sprintf("values file %s can't be read in %s", name, t.Dir), Mend: "name a file of the source"})
+			return "its values files can't be read"
+		}
+		all = chart.Merge(all, more)
+	}
+	c.Replace(all)
+	return ""
+}
+
 // candidates are where a chart may lie in what stands in for a source.
 func candidates(kind, within, version string) []string {
 	switch kind {
 	case "GitRepository", "Bucket":
-		return []string{path.Clean(strings.TrimPrefix(path.Clean("/"+within), "/"))}
+		return []string{clean(within)}
 	case "HelmRepository":
-		return []string{path.Join(within), within + "-" + strings.TrimPrefix(version, "v") + ".tgz", within + ".tgz"}
+		within = clean(within)
+		return []string{within, within + "-" + strings.TrimPrefix(version, "v") + ".tgz", within + ".tgz"}
 	default: // an OCIRepository is a chart
 		return []string{"."}
 	}
 }
 
 // values are those of a release, laid over each other as helm-controller does.
-func (r *renderer) values(o *Object, spec *helmv2.HelmReleaseSpec) (map[string]any, string) {
+func (r *renderer) values(o *Object, spec *helmv2.HelmReleaseSpec, rel *Release) (map[string]any, string) {
 	all := map[string]any{}
 	for i, ref := range spec.ValuesFrom {
 		from := r.cluster.Get(build.ID{GroupVersionKind: corev1.SchemeGroupVersion.WithKind(ref.Kind), Namespace: o.Namespace, Name: ref.Name})
@@ -181,6 +207,9 @@ func (r *renderer) values(o *Object, spec *helmv2.HelmReleaseSpec) (map[string]a
 			}
 			all = chart.Merge(all, more)
 		}
+		if ref.Kind == "Secret" && there {
+			rel.Secrets = append(rel.Secrets, leaves(text)...)
+		}
 	}
 	if spec.Values != nil {
 		own := map[string]any{}
@@ -189,6 +218,36 @@ func (r *renderer) values(o *Object, spec *helmv2.HelmReleaseSpec) (map[string]a
 		}
 	}
 	return all, ""
+}
+
+// leaves are the texts in values, long enough to be told from others.
+func leaves(text string) []string {
+	const least = 4
+	var v any
+	if yaml.Unmarshal([]byte(text), &v) != nil {
+		return nil
+	}
+	var all []string
+	var walk func(v any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for _, sub := range v {
+				walk(sub)
+			}
+		case []any:
+			for _, sub := range v {
+				walk(sub)
+			}
+		case string:
+			if len(v) >= least {
+				all = append(all, v)
+			}
+		}
+	}
+	walk(v)
+	slices.Sort(all)
+	return all
 }
 
 // raw is what a ConfigMap or Secret has under a key, lines and all.

@@ -64,6 +64,13 @@ func (f *Fleet) cluster(name, dir string) *Cluster {
 	}
 	r.done[doneKey{f.Root, root.ID}] = true
 	r.cluster.Syncs = append(r.cluster.Syncs, root)
+	for _, o := range f.Root.Build(dir).Objects { // what it says itself holds for it too
+		if o.ID.GroupKind() == kustomizationKind && o.Namespace == fluxSystem && o.Name == fluxSystem {
+			if fields, problem := o.Fields(); problem == nil {
+				decode(fields["spec"], &root.Spec)
+			}
+		}
+	}
 	r.render(root)
 	r.settle()
 	r.namespaces()
@@ -119,7 +126,7 @@ func (r *renderer) locate(s *Sync) bool {
 	default:
 		s.Builder = r.fleet.at(urlOf(s.Source.Fields))
 	}
-	s.Dir = path.Clean(strings.TrimPrefix(path.Clean("/"+s.Spec.Path), "/"))
+	s.Dir = clean(s.Spec.Path)
 	return s.Builder != nil
 }
 
@@ -134,14 +141,12 @@ func (r *renderer) render(s *Sync) {
 		}
 		return
 	}
-	result := s.Builder.Build(s.Dir)
-	objects, problems := result.Objects, result.Problems
-	objects, more := r.layered(s, objects)
-	for _, p := range append(problems[:len(problems):len(problems)], more...) {
+	objects, problems := s.objectsOf()
+	for _, p := range problems {
 		r.problem(p)
 	}
 	r.variables(s)
-	s.Whole = len(problems)+len(more) == 0
+	s.Whole = !build.Broken(problems)
 	for _, o := range objects {
 		fields, problem := o.Fields()
 		if problem == nil {
@@ -356,6 +361,9 @@ func (r *renderer) provisioners() {
 		}
 	}
 }
+
+// clean is a path within a repository, which no ".." leads out of.
+func clean(p string) string { return path.Clean(strings.TrimPrefix(path.Clean("/"+p), "/")) }
 
 // urlOf is where a source is fetched from.
 func urlOf(fields map[string]any) string {

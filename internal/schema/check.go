@@ -57,7 +57,7 @@ func (s *Set) Check(object map[string]any) ([]Problem, error) {
 	if c.structural == nil {
 		return nil, nil
 	}
-	all := checkMetadata(c.kind, object)
+	all := checkMetadata(s.Minor, c.kind, object)
 	object = runtime.DeepCopyJSON(object)
 	delete(object, "status") // nobody declares it, and the API server passes over it
 	if !c.kind.Custom {

@@ -33,7 +33,7 @@ func pathSegment(name string, prefix bool) []string {
 }
 
 // checkMetadata holds names, labels and annotations to their rules.
-func checkMetadata(k Kind, object map[string]any) []Problem {
+func checkMetadata(minor string, k Kind, object map[string]any) []Problem {
 	metadata, all := textual(object["metadata"])
 	raw, err := json.Marshal(metadata)
 	if err != nil {
@@ -55,6 +55,9 @@ func checkMetadata(k Kind, object map[string]any) []Problem {
 	nameFn := names[k.Kind]
 	if nameFn == nil || k.Custom {
 		nameFn = apivalidation.NameIsDNSSubdomain
+	}
+	if k.Kind == "Service" && minor != "1.34" && minor != "1.35" {
+		nameFn = apivalidation.NameIsDNSLabel // it was stricter before 1.36
 	}
 	for _, e := range apivalidation.ValidateObjectMeta(&meta, k.Namespaced, nameFn, field.NewPath("metadata")) {
 		p := problem(e, Metadata)

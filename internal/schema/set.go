@@ -138,8 +138,24 @@ func builtinOf(minor string) (*builtin, error) {
 	return b, nil
 }
 
-// Define adds the kinds of a CRD, or replaces what was known of them.
-func (s *Set) Define(crd *apiextensionsv1.CustomResourceDefinition) { s.define(crd, false) }
+// Define adds the kinds of a CRD, or replaces what was known of them. Kubernetes' own and
+// bundled ones stay as they are: who could change them could have anything pass.
+func (s *Set) Define(crd *apiextensionsv1.CustomResourceDefinition) {
+	s.mu.Lock()
+	for gvk, k := range s.kinds {
+		if k.bundled && gvk.Group == crd.Spec.Group {
+			s.mu.Unlock()
+			return
+		}
+	}
+	s.mu.Unlock()
+	for name := range s.builtin.Kinds {
+		if group, _, _ := strings.Cut(name, "/"); group == crd.Spec.Group {
+			return
+		}
+	}
+	s.define(crd, false)
+}
 
 func (s *Set) define(crd *apiextensionsv1.CustomResourceDefinition, bundled bool) {
 	s.mu.Lock()
@@ -226,11 +242,11 @@ func (s *Set) Kinds() []Kind {
 func Since(gvk schema.GroupVersionKind) string {
 	since := ""
 	for _, minor := range Minors() {
-		s, err := For(minor)
+		b, err := builtinOf(minor)
 		if err != nil {
 			continue // it is in the program
 		}
-		if _, ok := s.builtin.Kinds[gvk.Group+"/"+gvk.Version+"/"+gvk.Kind]; ok {
+		if _, ok := b.Kinds[gvk.Group+"/"+gvk.Version+"/"+gvk.Kind]; ok {
 			since = minor
 		}
 	}

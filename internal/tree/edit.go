@@ -226,3 +226,9 @@ func Unfold(n *yaml.Node) {
 		n.Style = 0
 	}
 }
+
+// Same tells whether two texts say the same in YAML.
+func Same(a, b []byte) bool {
+	documents, err := allDocuments("", a)
+	return err == nil && means(string(b), documents)
+}

@@ -63,7 +63,7 @@ func IsYAML(name string) bool {
 func Flattened(documents []*yaml.Node) []*yaml.Node {
 	var all []*yaml.Node
 	for _, d := range documents {
-		if strings.HasSuffix(Text(d, "kind"), "List") {
+		if items := Field(d, "items"); strings.HasSuffix(Text(d, "kind"), "List") && items != nil && items.Kind == yaml.SequenceNode {
 			all = append(all, Items(d, "items")...)
 		} else {
 			all = append(all, d)

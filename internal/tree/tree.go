@@ -16,6 +16,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/fluxcd/pkg/sourceignore/gitignore"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
@@ -32,6 +33,11 @@ type Tree struct {
 	kustomizations map[string][]*yaml.Node
 	// directories and why they are not to be read
 	directories map[string]error
+	// directories by the names that they have without links
+	real map[string]string
+	// what Flux leaves out
+	ignoring sync.Once
+	ignores  gitignore.Matcher
 	// lists of directories, as long as nothing changes
 	lists map[string][]string
 }
@@ -46,7 +52,7 @@ type file struct {
 
 // New is the tree of a directory.
 func New(dir string) *Tree {
-	return &Tree{Dir: dir, known: map[string]*file{}, changed: map[string]bool{}, kustomizations: map[string][]*yaml.Node{}, directories: map[string]error{}, lists: map[string][]string{}}
+	return &Tree{Dir: dir, known: map[string]*file{}, changed: map[string]bool{}, kustomizations: map[string][]*yaml.Node{}, directories: map[string]error{}, lists: map[string][]string{}, real: map[string]string{}}
 }
 
 // Full is a path as the process would open it, for messages too.
@@ -72,6 +78,9 @@ func (t *Tree) Read(name string) ([]byte, error) {
 
 // Original is a file's content on disk. Links that lead out of the fleet are not followed.
 func (t *Tree) Original(name string) ([]byte, error) {
+	if err := t.local(name); err != nil {
+		return nil, err
+	}
 	if err := t.enclosed(path.Dir(name)); err != nil {
 		return nil, err
 	}
@@ -188,8 +197,14 @@ func (t *Tree) List(name string) []string {
 
 func (t *Tree) list(name string) []string {
 	names := map[string]bool{}
+	if t.local(name) != nil || t.enclosed(path.Clean(name)) != nil {
+		return nil
+	}
 	entries, _ := os.ReadDir(t.Full(name)) // what isn't there has nothing in it
 	for _, e := range entries {
+		if e.Name() == gitDir {
+			continue
+		}
 		if e.IsDir() {
 			names[e.Name()+"/"] = true
 		} else {
@@ -336,7 +351,7 @@ func (t *Tree) Manifests() []string {
 		chart := slices.Contains(names, "Chart.yaml")
 		for _, n := range names {
 			switch sub, isDir := strings.CutSuffix(n, "/"); {
-			case strings.HasPrefix(n, "."):
+			case strings.HasPrefix(n, "."), t.Ignored(path.Join(dir, sub), isDir):
 			case isDir && (chart && (sub == "templates" || sub == "charts") || sub == "node_modules"):
 			case isDir:
 				walk(path.Join(dir, sub))
