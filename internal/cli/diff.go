@@ -36,9 +36,6 @@ type diffOptions struct {
 	was map[string]string
 }
 
-// errDiffers ends a diff that found something, where that was asked for.
-var errDiffers = errQuiet
-
 func newDiff(s Streams) *cobra.Command {
 	var o diffOptions
 	c := &cobra.Command{
@@ -105,7 +102,7 @@ func (o *diffOptions) run(ctx context.Context, s Streams, dir string) error {
 		return err
 	}
 	if o.exitCode && !d.Empty() {
-		return errDiffers
+		return errQuiet
 	}
 	return nil
 }
@@ -149,7 +146,7 @@ func (o *diffOptions) before(ctx context.Context, dir string, at map[string]stri
 			was[url] = m
 		}
 	}
-	f, err := render.Open(root, render.Options{Kubernetes: o.source.kubernetes, At: was, Now: now(), Whole: true})
+	f, err := render.Open(root, render.Options{Kubernetes: o.source.kubernetes, At: was, Now: time.Now(), Whole: true})
 	if err != nil {
 		return nil, err
 	}
@@ -185,8 +182,8 @@ func (o *diffOptions) objects(clusters []*render.Cluster) map[string][]diff.Obje
 				continue
 			}
 			all[c.Name] = append(all[c.Name], diff.Object{
-				Key:     diff.Key{Group: f.Group, Kind: f.Kind, Namespace: f.Namespace, Name: f.Name},
-				Version: f.Version, Fields: f.Fields, Tenant: f.Tenant, From: o.from(f.From), Hidden: f.Hidden,
+				Key:    diff.Key{Group: f.Group, Kind: f.Kind, Namespace: f.Namespace, Name: f.Name},
+				Fields: f.Fields, Tenant: f.Tenant, From: o.from(f.From), Hidden: f.Hidden,
 			})
 		}
 	}

@@ -79,7 +79,7 @@ func (o *diffOptions) runLive(ctx context.Context, s Streams, dir string) error 
 		return fmt.Errorf("%s would be refused", count(len(out.Refused), "object"))
 	}
 	if o.exitCode && !out.Empty() {
-		return errDiffers
+		return errQuiet
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func (o *diffOptions) rehearse(ctx context.Context, s Streams, c *render.Cluster
 	var refused []refusal
 	for i, f := range objects {
 		out := outcomes[i]
-		d := diff.Object{Key: diff.Key{Group: f.Group, Kind: f.Kind, Namespace: f.Namespace, Name: f.Name}, Version: f.Version, Tenant: f.Tenant, From: f.From.String(), Hidden: f.Hidden}
+		d := diff.Object{Key: diff.Key{Group: f.Group, Kind: f.Kind, Namespace: f.Namespace, Name: f.Name}, Tenant: f.Tenant, From: f.From.String(), Hidden: f.Hidden}
 		if out.Refused != "" {
 			refused = append(refused, refusal{Cluster: c.Name, Object: f.ID.String(), As: f.Account, From: d.From, Message: out.Refused})
 			out.After = out.Before // nothing changes

@@ -7,12 +7,9 @@ import (
 	"fmt"
 	"html"
 	"strings"
-	"time"
 
 	"github.com/tenantry/tenantry/internal/diff"
 )
-
-func now() time.Time { return time.Now() }
 
 var marks = map[diff.Verb]string{diff.Added: "+", diff.Changed: "~", diff.Removed: "-"}
 

@@ -184,7 +184,7 @@ func (o *sourceFlags) render(dir string, names []string) ([]*render.Cluster, err
 }
 
 func (o *sourceFlags) renderWith(dir string, at map[string]string, names []string) ([]*render.Cluster, error) {
-	f, err := render.Open(dir, render.Options{Kubernetes: o.kubernetes, At: at, Now: now(), Whole: true})
+	f, err := render.Open(dir, render.Options{Kubernetes: o.kubernetes, At: at, Now: time.Now(), Whole: true})
 	if err != nil {
 		return nil, usageError{err}
 	}

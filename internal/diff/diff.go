@@ -14,11 +14,9 @@ import (
 // Object is an object of a cluster.
 type Object struct {
 	// Key tells it from the others of its cluster: group, kind, namespace and name.
-	Key Key
-	// Version of its API.
-	Version string
-	Fields  map[string]any
-	Tenant  string
+	Key    Key
+	Fields map[string]any
+	Tenant string
 	// From is where it is written.
 	From string
 	// Hidden are texts in it that came from Secrets.

@@ -185,9 +185,5 @@ func (c *Cluster) add(o *Object) {
 	}
 }
 
-// Complete tells whether everything was rendered, so that what is not in Objects is not
-// in the fleet either.
-func (c *Cluster) Complete() bool { return len(c.Problems) == 0 && len(c.Absent) == 0 }
-
 // at is the repository under a URL.
 func (f *Fleet) at(url string) *build.Builder { return f.At[Normal(url)] }

@@ -48,12 +48,8 @@ type doneKey struct {
 }
 
 // Cluster renders the cluster whose directory is clusters/NAME.
-func (f *Fleet) Cluster(name string) *Cluster { return f.cluster(name, path.Join("clusters", name)) }
-
-// Directory renders a directory as if a cluster synced it as its own.
-func (f *Fleet) Directory(dir string) *Cluster { return f.cluster(dir, dir) }
-
-func (f *Fleet) cluster(name, dir string) *Cluster {
+func (f *Fleet) Cluster(name string) *Cluster {
+	dir := path.Join("clusters", name)
 	r := &renderer{
 		fleet: f, cluster: &Cluster{Name: name, byID: map[build.ID]*Object{}, compiled: map[build.ID]*Object{}},
 		sources: map[sourceKey]*Object{}, done: map[doneKey]bool{}, homes: map[string]*Tenant{}, compiled: map[*Tenant][]*Object{},
