@@ -70,5 +70,5 @@ func PodSecurity(r Request) string {
 	if result.Allowed {
 		return ""
 	}
-	return strings.TrimSuffix(string(level)+": "+result.ForbiddenDetail(), ", ")
+	return strings.TrimSuffix(level+": "+result.ForbiddenDetail(), ", ")
 }

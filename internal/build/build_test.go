@@ -38,7 +38,7 @@ func rendered(t *testing.T, r *build.Result) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all[o.GroupVersion().String()+" "+o.ID.String()] = string(content)
+		all[o.GroupVersion().String()+" "+o.String()] = string(content)
 	}
 	return all
 }
@@ -222,7 +222,7 @@ func TestProblems(t *testing.T) {
 			root := unpacked(t, archive)
 			var got []string
 			for _, p := range build.New(tree.New(root)).Build("a").Problems {
-				rel, err := filepath.Rel(root, p.Place.String())
+				rel, err := filepath.Rel(root, p.String())
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -51,7 +51,7 @@ func (b *Builder) slow(dir string, over map[string]any) *Result {
 		annotations := res.GetAnnotations()
 		from := b.origin(dir, annotations[origin])
 		delete(annotations, origin)
-		for _, internal := range []string{kioutil.PathAnnotation, kioutil.IndexAnnotation, kioutil.LegacyPathAnnotation, kioutil.LegacyIndexAnnotation} {
+		for _, internal := range []string{kioutil.PathAnnotation, kioutil.IndexAnnotation} {
 			delete(annotations, internal)
 		}
 		if err := res.SetAnnotations(annotations); err != nil {

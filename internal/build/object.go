@@ -3,6 +3,7 @@
 package build
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -260,7 +261,8 @@ func Items(fields map[string]any, path ...string) []any {
 // SyntaxProblem is what is wrong with a file's text.
 func SyntaxProblem(err error) *Problem {
 	p := &Problem{Rule: "yaml-syntax", What: err.Error(), Mend: "mend the YAML"}
-	if e, ok := err.(*tree.Error); ok {
+	var e *tree.Error
+	if errors.As(err, &e) {
 		p.Place, p.What = Place{File: e.File, Line: e.Line}, e.What
 		switch {
 		case strings.Contains(e.What, "link that leads out"), strings.Contains(e.What, "leads out of the repository"):

@@ -132,7 +132,7 @@ func (o *diffOptions) rehearse(ctx context.Context, s Streams, c *render.Cluster
 		out := outcomes[i]
 		d := diff.Object{Key: diff.Key{Group: f.Group, Kind: f.Kind, Namespace: f.Namespace, Name: f.Name}, Tenant: f.Tenant, From: f.From.String(), Hidden: f.Hidden}
 		if out.Refused != "" {
-			refused = append(refused, refusal{Cluster: c.Name, Object: f.ID.String(), As: f.Account, From: d.From, Message: out.Refused})
+			refused = append(refused, refusal{Cluster: c.Name, Object: f.String(), As: f.Account, From: d.From, Message: out.Refused})
 			out.After = out.Before // nothing changes
 		}
 		if out.Before != nil {

@@ -50,7 +50,7 @@ func (l *linter) twice(c *render.Cluster) {
 		if first.Sync == o.Sync && o.Release == first.Release {
 			continue // its build told it
 		}
-		rule, what := "applied-twice", o.ID.String()+" is applied by Kustomization "+nameOf(o.Sync)+" and by "+nameOf(first.Sync)+" ("+first.At().String()+")"
+		rule, what := "applied-twice", o.String()+" is applied by Kustomization "+nameOf(o.Sync)+" and by "+nameOf(first.Sync)+" ("+first.At().String()+")"
 		if o.Kind == "Tenant" && o.Group == "tenantry.dev" {
 			rule, what = "tenant-twice", "tenant "+o.Name+" is declared at "+first.At().String()+" too"
 		}
@@ -82,7 +82,7 @@ func (l *linter) unset(c *render.Cluster, s *render.Sync) {
 		for _, name := range s.Unset(o) {
 			l.guessed[o] = true
 			at := variableAt(o, name)
-			l.find("variable-unset", at, o.ID.String(), c.Name, "${"+name+"} has no value in Kustomization "+nameOf(s), "")
+			l.find("variable-unset", at, o.String(), c.Name, "${"+name+"} has no value in Kustomization "+nameOf(s), "")
 		}
 	}
 }

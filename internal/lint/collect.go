@@ -59,7 +59,7 @@ func (l *linter) find(rule string, at build.Place, object, cluster, what, mend s
 
 // about notes a finding of an object of a cluster.
 func (l *linter) about(rule string, c *render.Cluster, o *render.Object, path []any, what, mend string) {
-	l.find(rule, o.Place(path...), o.ID.String(), c.Name, what, mend)
+	l.find(rule, o.Place(path...), o.String(), c.Name, what, mend)
 }
 
 // problem notes what kept something from being built.

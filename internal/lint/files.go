@@ -67,7 +67,7 @@ func (l *linter) unused(b *build.Builder, name string, documents []*yaml.Node) {
 	if file := b.Tree().KustomizationIn(path.Dir(name)); l.told[b.Tree().Full(file)] { // it may be the one that is missing there
 		return
 	} else if file != "" && objects[0].Group != "tenantry.dev" || file != "" && objects[0].Kind == "Tenant" {
-		l.find("not-listed", objects[0].At(), objects[0].ID.String(), "", path.Base(name)+" is not in "+b.Tree().Full(file)+", so nothing applies it", "")
+		l.find("not-listed", objects[0].At(), objects[0].String(), "", path.Base(name)+" is not in "+b.Tree().Full(file)+", so nothing applies it", "")
 	}
 	l.loose = append(l.loose, objects...)
 }

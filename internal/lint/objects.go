@@ -184,7 +184,7 @@ func decrypted(fields map[string]any) map[string]any {
 func (l *linter) namespaced(c *render.Cluster, o *render.Object) {
 	k, ok := l.fleet.Kinds.Kind(o.GroupVersionKind)
 	if ok && k.Namespaced && o.Namespace == "" && !o.Compiled && o.Release == nil {
-		l.about("no-namespace", c, o, []any{"metadata"}, o.ID.String()+" has no namespace, and Flux gives it none", "")
+		l.about("no-namespace", c, o, []any{"metadata"}, o.String()+" has no namespace, and Flux gives it none", "")
 	}
 }
 

@@ -27,14 +27,14 @@ func namesOf(c *render.Cluster) names {
 	all := make(names, len(c.Objects))
 	for _, o := range c.Objects {
 		all[[3]string{o.Kind, o.Namespace, o.Name}] = o
-		switch { // what makes a Secret counts as one
-		case o.Kind == "ExternalSecret":
+		switch o.Kind { // what makes a Secret counts as one
+		case "ExternalSecret":
 			name := build.Text(o.Fields, "spec", "target", "name")
 			if name == "" {
 				name = o.Name
 			}
 			all[[3]string{"Secret", o.Namespace, name}] = o
-		case o.Kind == "SealedSecret", o.Kind == "Certificate":
+		case "SealedSecret", "Certificate":
 			name := build.Text(o.Fields, "spec", "secretName")
 			if name == "" {
 				name = o.Name
@@ -83,7 +83,7 @@ func (l *linter) references(c *render.Cluster) {
 		switch o.Group {
 		case "source.toolkit.fluxcd.io":
 			for _, ref := range [][]any{{"spec", "secretRef", "name"}, {"spec", "verify", "secretRef", "name"}, {"spec", "certSecretRef", "name"}, {"spec", "proxySecretRef", "name"}} {
-				if name := textAt(o.Fields, ref); name != "" && (name != fluxSystem || o.Namespace != fluxSystem) {
+				if name := build.Text(o.Fields, strs(ref)...); name != "" && (name != fluxSystem || o.Namespace != fluxSystem) {
 					l.secret(c, there, o, name, ref...)
 				}
 			}
@@ -98,19 +98,6 @@ func (l *linter) references(c *render.Cluster) {
 			l.tenantReferences(c, there, t)
 		}
 	}
-}
-
-func textAt(fields map[string]any, at []any) string {
-	var v any = fields
-	for _, step := range at {
-		m, ok := v.(map[string]any)
-		if !ok {
-			return ""
-		}
-		v = m[step.(string)]
-	}
-	s, _ := v.(string)
-	return s
 }
 
 // source notes a Kustomization whose source is not there, or in another namespace.

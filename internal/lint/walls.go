@@ -134,7 +134,7 @@ func (l *linter) unaccounted(c *render.Cluster) {
 		if !applies || o.Tenant() != nil || build.Text(o.Fields, "spec", "serviceAccountName") != "" || build.Value(o.Fields, "spec", "kubeConfig") != nil {
 			continue // of a tenant's the policies tell
 		}
-		l.about("account-missing", c, o, []any{"spec"}, o.ID.String()+" names no service account, and Flux's lockdown lets it act as "+o.Namespace+"/default", "")
+		l.about("account-missing", c, o, []any{"spec"}, o.String()+" names no service account, and Flux's lockdown lets it act as "+o.Namespace+"/default", "")
 	}
 }
 

@@ -80,7 +80,8 @@ func (r *renderer) served() []string {
 
 // chartOf finds the chart of a release, or says why there is none.
 func (r *renderer) chartOf(o *Object, spec *helmv2.HelmReleaseSpec, rel *Release) (*chart.Chart, string) {
-	kind, namespace, name, within, version := "", o.Namespace, "", "", ""
+	var kind, name, within, version string
+	namespace := o.Namespace
 	switch {
 	case spec.ChartRef != nil:
 		kind, name = spec.ChartRef.Kind, spec.ChartRef.Name

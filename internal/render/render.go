@@ -61,7 +61,7 @@ func (f *Fleet) Cluster(name string) *Cluster {
 	r.done[doneKey{f.Root, root.ID}] = true
 	r.cluster.Syncs = append(r.cluster.Syncs, root)
 	for _, o := range f.Root.Build(dir).Objects { // what it says itself holds for it too
-		if o.ID.GroupKind() == kustomizationKind && o.Namespace == fluxSystem && o.Name == fluxSystem {
+		if o.GroupKind() == kustomizationKind && o.Namespace == fluxSystem && o.Name == fluxSystem {
 			if fields, problem := o.Fields(); problem == nil {
 				decode(fields["spec"], &root.Spec)
 			}

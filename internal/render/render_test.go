@@ -34,9 +34,9 @@ func write(t *testing.T, archive string) string {
 	return dir
 }
 
-func open(t *testing.T, dir string, at map[string]string) *render.Fleet {
+func open(t *testing.T, dir string) *render.Fleet {
 	t.Helper()
-	f, err := render.Open(dir, render.Options{At: at, Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Whole: true})
+	f, err := render.Open(dir, render.Options{Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Whole: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func open(t *testing.T, dir string, at map[string]string) *render.Fleet {
 func found(t *testing.T, c *render.Cluster, what string) string {
 	t.Helper()
 	for _, f := range c.Final() {
-		if f.ID.String() == what {
+		if f.String() == what {
 			content, err := json.Marshal(f.Fields)
 			if err != nil {
 				t.Fatal(err)
@@ -104,7 +104,7 @@ apiVersion: v1
 kind: ConfigMap
 metadata: {name: extra}
 `)
-	all := open(t, dir, nil).Clusters("a", "b")
+	all := open(t, dir).Clusters("a", "b")
 	for _, c := range all {
 		for _, p := range c.Problems {
 			t.Errorf("%s: %s: %s", c.Name, p.Place, p.What)
@@ -146,7 +146,7 @@ func TestClustersDontMeet(t *testing.T) {
 	for i := range 2 {
 		fmt.Fprintf(archive, "-- component%d/kustomization.yaml --\nkind: Component\nresources: [x.yaml]\n-- component%d/x.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: only%d, namespace: more}\n", i, i, i)
 	}
-	for i, c := range open(t, write(t, archive.String()), nil).Clusters(names...) {
+	for i, c := range open(t, write(t, archive.String())).Clusters(names...) {
 		if got := found(t, c, "ConfigMap apps/a"); !strings.Contains(got, `"cluster":"`+c.Name+`"`) {
 			t.Errorf("%s has %s", c.Name, got)
 		}
@@ -212,7 +212,7 @@ name: away
 version: 1.0.0
 dependencies: [{name: other, version: 1.0.0, repository: "https://charts.example.com"}]
 `)
-	c := open(t, dir, nil).Cluster("a")
+	c := open(t, dir).Cluster("a")
 	got := found(t, c, "ConfigMap apps/good")
 	for _, want := range []string{`"env":"prod"`, `"ingress":"true"`, `"own":"true"`, `"chance":"(random)"`, `"library":"from-library"`, `"annotations":{"a":"b"}`} {
 		if !strings.Contains(got, want) {
@@ -259,7 +259,7 @@ func TestNothingIsFetched(t *testing.T) {
 	} {
 		dir := write(t, "-- clusters/a/kustomization.yaml --\n"+strings.ReplaceAll(kustomization, "URL", s.URL)+
 			"\n-- clusters/a/g.yaml --\napiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: a}\nfiles: ['k="+s.URL+"/x']\n-- clusters/a/t/kustomization.yaml --\nresources: ['bob@127.0.0.1:repo/x']\n")
-		if c := open(t, dir, nil).Cluster("a"); len(c.Problems) == 0 {
+		if c := open(t, dir).Cluster("a"); len(c.Problems) == 0 {
 			t.Errorf("%s: nothing is told", name)
 		}
 		if _, err := os.Stat(started); err == nil {
