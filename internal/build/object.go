@@ -8,7 +8,8 @@ import (
 	"strings"
 	"sync"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -137,7 +138,7 @@ func (o *Object) Fields() (map[string]any, *Problem) {
 }
 
 func (o *Object) render() (map[string]any, *Problem) {
-	content, err := o.unpatched()
+	fields, err := o.unpatched()
 	if err != nil {
 		e := tree.YAMLError(o.File, err)
 		if e.Line == 0 && o.Node != nil {
@@ -149,18 +150,13 @@ func (o *Object) render() (map[string]any, *Problem) {
 		return nil, SyntaxProblem(e)
 	}
 	for _, p := range o.patches[o.done:] {
-		if p.operations != nil {
-			content, err = p.operations.Apply(content)
-		} else {
-			content, err = jsonpatch.MergePatch(content, p.merge)
+		if p.operations == nil {
+			mergePatch(fields, p.merge)
+			continue
 		}
-		if err != nil {
+		if fields, err = p.operate(fields); err != nil {
 			return nil, &Problem{Rule: "patch-unfit", Place: p.place, What: fmt.Sprintf("this patch doesn't fit %s: %v", o.ID, err), Mend: "patch what is there: a path of a JSON patch has to exist, but for its last part in add"}
 		}
-	}
-	fields := map[string]any{}
-	if err := json.Unmarshal(content, &fields); err != nil {
-		return nil, &Problem{Rule: "yaml-syntax", Place: o.At(), What: err.Error()}
 	}
 	if metadata, ok := fields["metadata"].(map[string]any); ok && len(o.patches) > 0 {
 		metadata["name"] = o.Name // a patch may call it as it is written
@@ -171,11 +167,40 @@ func (o *Object) render() (map[string]any, *Problem) {
 	return fields, nil
 }
 
-func (o *Object) unpatched() ([]byte, error) {
+// unpatched are the object's fields before the patches, for nobody else.
+func (o *Object) unpatched() (map[string]any, error) {
 	if o.start != nil {
-		return json.Marshal(o.start)
+		return runtime.DeepCopyJSON(o.start), nil
 	}
-	return tree.ToJSON(o.Node)
+	v, err := tree.ToValue(o.Node)
+	if err != nil {
+		return nil, err
+	}
+	fields, ok := v.(map[string]any)
+	if !ok {
+		return nil, errors.New("it is no mapping")
+	}
+	return fields, nil
+}
+
+// mergePatch merges as a JSON merge patch does (RFC 7386).
+func mergePatch(into, patch map[string]any) {
+	for k, v := range patch {
+		inner, isMap := v.(map[string]any)
+		there, both := into[k].(map[string]any)
+		switch {
+		case v == nil:
+			delete(into, k)
+		case isMap && both:
+			mergePatch(there, inner)
+		case isMap:
+			fresh := map[string]any{}
+			mergePatch(fresh, inner) // what it deletes is not there
+			into[k] = fresh
+		default:
+			into[k] = runtime.DeepCopyJSONValue(v)
+		}
+	}
 }
 
 // At is where the object is written.

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 
+	kjson "k8s.io/apimachinery/pkg/util/json"
+
 	kustomizepatch "gopkg.in/evanphx/json-patch.v4"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -29,7 +31,7 @@ type patch struct {
 	inline     bool       // it stands in a text of the kustomization
 	shift      [2]int     // lines and columns from that text's to the file's
 	node       *yaml.Node // a mapping to merge, or a sequence of JSON patch operations
-	merge      []byte
+	merge      map[string]any
 	operations jsonpatch.Patch
 	id         ID // of the one object that it is for, when it is for one
 	targeted   bool
@@ -103,6 +105,19 @@ func init() {
 
 // errSlow says that only kustomize itself can render a kustomization.
 var errSlow = errors.New("more than resources and plain patches")
+
+// operate does what a JSON patch says.
+func (p *patch) operate(fields map[string]any) (map[string]any, error) {
+	content, err := json.Marshal(fields)
+	if err != nil {
+		return nil, err
+	}
+	if content, err = p.operations.Apply(content); err != nil {
+		return nil, err
+	}
+	out := map[string]any{}
+	return out, kjson.Unmarshal(content, &out)
+}
 
 // patchesOf reads one entry of a kustomization's patches.
 func (b *Builder) patchesOf(dir, file string, entry *yaml.Node) ([]*patch, *Problem, error) {
@@ -197,12 +212,15 @@ func (b *Builder) shift(file string, text *yaml.Node) [2]int {
 
 // read makes of a patch's document what is done, and to what.
 func (p *patch) read(target *yaml.Node) error {
-	content, err := tree.ToJSON(p.node)
-	if err != nil {
-		return err
-	}
+	var err error
 	if p.node.Kind == yaml.SequenceNode {
-		p.operations, err = jsonpatch.DecodePatch(content)
+		content, err := tree.ToJSON(p.node)
+		if err != nil {
+			return err
+		}
+		if p.operations, err = jsonpatch.DecodePatch(content); err != nil {
+			return err
+		}
 		for _, operation := range p.node.Content {
 			switch tree.Text(operation, "path") {
 			case "/metadata", "/metadata/name", "/metadata/namespace", "/kind", "/apiVersion":
@@ -210,11 +228,12 @@ func (p *patch) read(target *yaml.Node) error {
 			}
 		}
 	} else {
-		p.merge = content
+		v, err := tree.ToValue(p.node)
+		if err != nil {
+			return err
+		}
+		p.merge, _ = v.(map[string]any)
 		p.deletes = tree.Text(p.node, "$patch") == "delete"
-	}
-	if err != nil {
-		return err
 	}
 	if p.targeted {
 		if p.selects, err = selector(target); err != nil {

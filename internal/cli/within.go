@@ -5,6 +5,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +19,10 @@ func addTimeout(c *cobra.Command, timeout *time.Duration) {
 // within does something that writes nothing and can't be interrupted by itself, and goes
 // away from it when it is interrupted or takes too long.
 func within(ctx context.Context, timeout time.Duration, do func() error) error {
+	// A short life is spent on little else than making things: let them lie, up to a bound.
+	const aside, bound = 400, 400 << 20
+	defer debug.SetGCPercent(debug.SetGCPercent(aside))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(bound))
 	done := make(chan error, 1)
 	go func() { done <- do() }()
 	select {

@@ -50,8 +50,28 @@ func Open(dir string, opts Options) (*Fleet, error) {
 		}
 		f.At[Normal(url)] = byDir[at]
 	}
+	for _, b := range f.Repositories() {
+		prefetch(b.Tree())
+	}
 	f.define(f.Root.Tree()) // what tenants' repositories define, no cluster takes from them
 	return f, nil
+}
+
+// prefetch reads and parses the manifests of a repository on all processors; what can't be
+// is told by whoever needs it.
+func prefetch(t *tree.Tree) {
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	const batch = 64
+	for chunk := range slices.Chunk(t.Manifests(), batch) {
+		g.Go(func() error {
+			for _, name := range chunk {
+				_, _ = t.Documents(name) // it is kept
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // none of them fails
 }
 
 // Repositories are the fleet's own and those at hand, each once.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	corev1 "k8s.io/api/core/v1"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -247,8 +249,8 @@ func decode(v any, into any) bool {
 // tenant compiles a Tenant, if anything of it can be followed.
 func (r *renderer) tenant(o *Object) {
 	t := &Tenant{Object: o, Tenant: &v1alpha1.Tenant{}}
-	if !decode(o.Fields, t.Tenant) {
-		return
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Fields, t.Tenant) != nil {
+		return // what is wrong with it, its schema tells
 	}
 	r.cluster.Tenants = append(r.cluster.Tenants, t)
 	for _, ns := range append([]string{o.Name}, t.Tenant.Spec.Namespaces.Declared...) {
