@@ -20,7 +20,7 @@ func addTimeout(c *cobra.Command, timeout *time.Duration) {
 // away from it when it is interrupted or takes too long.
 func within(ctx context.Context, timeout time.Duration, do func() error) error {
 	// A short life is spent on little else than making things: let them lie, up to a bound.
-	const aside, bound = 400, 400 << 20
+	const aside, bound = 400, 300 << 20
 	defer debug.SetGCPercent(debug.SetGCPercent(aside))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(bound))
 	done := make(chan error, 1)
