@@ -132,7 +132,7 @@ func markdown(d diff.Diff, since string) string {
 		for j < len(d.Changes) && d.Changes[j].Tenant == d.Changes[i].Tenant {
 			j++
 		}
-		fmt.Fprintf(b, "<details><summary>%s: %s</summary>\n\n```diff\n", html.EscapeString(legible(heading(d.Changes[i].Tenant))), count(j-i, "object"))
+		fmt.Fprintf(b, "<details><summary>%s: %s</summary>\n\n```diff\n", summaryOf(d.Changes[i].Tenant), count(j-i, "object"))
 		for n, c := range d.Changes[i:j] {
 			if n == most {
 				fmt.Fprintf(b, "# and %d more\n", j-i-most)
@@ -158,6 +158,14 @@ func markdown(d diff.Diff, since string) string {
 
 // longestComment is about how many bytes a comment has before it says that there is more.
 const longestComment = 25_000
+
+// summaryOf is a heading as HTML.
+func summaryOf(tenant string) string {
+	if tenant == "" {
+		return heading(tenant)
+	}
+	return "Tenant <code>" + html.EscapeString(strings.ReplaceAll(legible(tenant), "`", "'")) + "</code>"
+}
 
 // code is a text as code in a table: what a tenant writes makes no markup.
 func code(text string) string {

@@ -31,3 +31,19 @@ func TestFormats(t *testing.T) {
 		testkit.Golden(t, name, out.String())
 	}
 }
+
+func TestGitHub(t *testing.T) {
+	t.Parallel()
+	out := &bytes.Buffer{}
+	if err := report.GitHub(out, report.Report{Cases: []report.Case{
+		{ID: "a/b", Title: "t, u: v", State: report.Failed, Message: "100%\n::error::x", Mend: "do", File: "a b.yaml", Line: 3, Column: 5},
+		{ID: "c", Title: "w", State: report.Warned, Message: "m"},
+		{ID: "d", State: report.Passed, Message: "p"},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	want := "::error title=a/b%3A t%2C u%3A v,file=a b.yaml,line=3,col=5::100%25%0A::error::x%0Ado\n::warning title=c%3A w::m\n"
+	if out.String() != want {
+		t.Errorf("%q, want %q", out, want)
+	}
+}
