@@ -30,7 +30,7 @@ func printDiff(s Streams, output string, d diff.Diff, since string) error {
 	for _, c := range d.Changes {
 		if c.Tenant != tenant {
 			tenant = c.Tenant
-			s.say("%s", heading(tenant))
+			s.say("%s", legible(heading(tenant)))
 		}
 		s.say("  %s", legible(fmt.Sprintf("%s %s (%s)  %s", marks[c.Verb], c.Object, strings.Join(c.Clusters, ", "), c.From)))
 		for _, f := range c.Fields {
