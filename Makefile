@@ -58,7 +58,7 @@ fuzz: ## Fuzz whatever parses, FUZZTIME (30s) each
 	@grep -rl --include='*fuzz_test.go' '^func Fuzz' internal | while read f; do \
 		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z]*\).*/\1/p' $$f); do \
 			echo "== $$(dirname $$f) $$target"; \
-			go test -vet=off -short -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) ./$$(dirname $$f) || exit 1; \
+			go test -vet=off -short -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5x ./$$(dirname $$f) || exit 1; \
 		done; done
 
 bench: bench-fleet bench-validate bench-onboard bench-admission bench-audit ## Run every benchmark

@@ -10,7 +10,7 @@ import (
 // cluster checks what one cluster gets, as a whole.
 func (l *linter) cluster(c *render.Cluster) error {
 	whole := !build.Broken(c.Problems)
-	l.root0(c)
+	l.ownPath(c)
 	l.twice(c)
 	l.overlaps(c)
 	l.walls(c)
@@ -23,8 +23,8 @@ func (l *linter) cluster(c *render.Cluster) error {
 	return l.admission(c)
 }
 
-// root0 holds the cluster's own Kustomization to its own directory.
-func (l *linter) root0(c *render.Cluster) {
+// ownPath holds the cluster's own Kustomization to its own directory.
+func (l *linter) ownPath(c *render.Cluster) {
 	root := c.Syncs[0]
 	if root.Object == nil || root.Spec.Path == "" {
 		return

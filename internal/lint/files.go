@@ -64,9 +64,13 @@ func (l *linter) unused(b *build.Builder, name string, documents []*yaml.Node) {
 	if len(objects) == 0 {
 		return // it is something else than a manifest
 	}
-	if file := b.Tree().KustomizationIn(path.Dir(name)); l.told[b.Tree().Full(file)] { // it may be the one that is missing there
+	file := b.Tree().KustomizationIn(path.Dir(name))
+	switch {
+	case file == "" && len(l.clusters) > 0, objects[0].Kind == "Fleet":
+		return // an example, or notes: no cluster gets it
+	case l.told[b.Tree().Full(file)]: // it may be the one that is missing there
 		return
-	} else if file != "" && objects[0].Group != "tenantry.dev" || file != "" && objects[0].Kind == "Tenant" {
+	case file != "":
 		l.find("not-listed", objects[0].At(), objects[0].String(), "", path.Base(name)+" is not in "+b.Tree().Full(file)+", so nothing applies it", "")
 	}
 	l.loose = append(l.loose, objects...)
@@ -77,7 +81,7 @@ func (l *linter) oldFields(t *tree.Tree, name string, documents []*yaml.Node) {
 	if len(documents) == 0 {
 		return
 	}
-	for _, old := range []struct{ field, instead string }{{"bases", "resources"}, {"patchesStrategicMerge", "patches"}, {"patchesJson6902", "patches"}} {
+	for _, old := range []struct{ field, instead string }{{"bases", "resources"}, {"patchesStrategicMerge", "patches"}, {"patchesJson6902", "patches"}, {"commonLabels", "labels"}, {"vars", "replacements"}} {
 		n := tree.Field(documents[0], old.field)
 		if n == nil || tree.Empty(n) {
 			continue
@@ -86,10 +90,11 @@ func (l *linter) oldFields(t *tree.Tree, name string, documents []*yaml.Node) {
 		if i := slices.Index(documents[0].Content, n); i > 0 {
 			at.Line, at.Column = documents[0].Content[i-1].Line, documents[0].Content[i-1].Column
 		}
-		l.lint.add(Finding{
-			Rule: "kustomize-old", File: at.File, Line: at.Line, Column: at.Column,
-			What: old.field + " is deprecated", Mend: "use " + old.instead + "; --fix does it",
-			Fixable: true, fix: renewed(t, name, old.field, old.instead),
-		})
+		f := Finding{Rule: "kustomize-old", File: at.File, Line: at.Line, Column: at.Column, What: old.field + " is deprecated", Mend: "use " + old.instead}
+		if old.instead == "resources" || old.instead == "patches" {
+			f.Mend += "; --fix does it"
+			f.Fixable, f.fix = true, renewed(t, name, old.field, old.instead)
+		}
+		l.lint.add(f)
 	}
 }

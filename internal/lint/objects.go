@@ -189,8 +189,8 @@ func (l *linter) namespaced(c *render.Cluster, o *render.Object) {
 }
 
 func (l *linter) groups() map[string]bool {
-	l.once.Do(func() { l.known = l.fleet.Kinds.Groups() })
-	return l.known
+	l.once.Do(func() { l.served = l.fleet.Kinds.Groups() })
+	return l.served
 }
 
 func nearest(name string, among []string) string { return words.Nearest(name, among) }

@@ -3,11 +3,14 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/tenantry/tenantry/internal/words"
 
 	"github.com/tenantry/tenantry/api/v1alpha1"
 	"github.com/tenantry/tenantry/internal/build"
@@ -21,46 +24,47 @@ func clean(p string) string { return strings.TrimPrefix(path.Clean("/"+p), "/") 
 func sortedKeys[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
 
 // names are the objects of a cluster by kind, namespace and name: what may be referred to.
-type names map[[3]string]*render.Object
-
-func namesOf(c *render.Cluster) names {
-	all := make(names, len(c.Objects))
-	for _, o := range c.Objects {
-		all[[3]string{o.Kind, o.Namespace, o.Name}] = o
-		switch o.Kind { // what makes a Secret counts as one
-		case "ExternalSecret":
-			name := build.Text(o.Fields, "spec", "target", "name")
-			if name == "" {
-				name = o.Name
-			}
-			all[[3]string{"Secret", o.Namespace, name}] = o
-		case "SealedSecret", "Certificate":
-			name := build.Text(o.Fields, "spec", "secretName")
-			if name == "" {
-				name = o.Name
-			}
-			all[[3]string{"Secret", o.Namespace, name}] = o
-		}
-	}
-	return all
+type names struct {
+	objects map[[3]string]*render.Object
+	// of a kind in a namespace
+	of map[[2]string][]string
 }
 
-// near is a hint at what of a kind there is in a namespace.
-func (n names) near(kind, namespace, name string) string {
-	var there []string
-	for key := range n {
-		if key[0] == kind && key[1] == namespace {
-			there = append(there, key[2])
+func namesOf(c *render.Cluster) names {
+	n := names{objects: make(map[[3]string]*render.Object, len(c.Objects)), of: map[[2]string][]string{}}
+	for _, o := range c.Objects {
+		n.add(o.Kind, o.Namespace, o.Name, o)
+		switch o.Kind { // what makes a Secret counts as one
+		case "ExternalSecret":
+			n.add("Secret", o.Namespace, cmp.Or(build.Text(o.Fields, "spec", "target", "name"), o.Name), o)
+		case "SealedSecret", "Certificate":
+			n.add("Secret", o.Namespace, cmp.Or(build.Text(o.Fields, "spec", "secretName"), o.Name), o)
 		}
 	}
-	slices.Sort(there)
-	if near := nearest(name, there); near != "" {
+	return n
+}
+
+func (n names) add(kind, namespace, name string, o *render.Object) {
+	n.objects[[3]string{kind, namespace, name}] = o
+	n.of[[2]string{kind, namespace}] = append(n.of[[2]string{kind, namespace}], name)
+}
+
+func (n names) has(kind, namespace, name string) bool {
+	return n.objects[[3]string{kind, namespace, name}] != nil
+}
+
+// near is a hint at what else of a kind there is in a namespace.
+func (n names) near(kind, namespace, name string) string {
+	there := slices.Clone(n.of[[2]string{kind, namespace}])
+	const most = 8
+	if near := words.Nearest(name, there); near != "" {
 		return "did you mean " + near + "?"
 	}
-	if len(there) == 0 || len(there) > 8 {
+	if len(there) == 0 || len(there) > most {
 		return ""
 	}
-	return "there is " + strings.Join(there, ", ")
+	slices.Sort(there)
+	return "there is " + strings.Join(slices.Compact(there), ", ")
 }
 
 // references notes what leads nowhere.
@@ -86,6 +90,10 @@ func (l *linter) references(c *render.Cluster) {
 				if name := build.Text(o.Fields, strs(ref)...); name != "" && (name != fluxSystem || o.Namespace != fluxSystem) {
 					l.secret(c, there, o, name, ref...)
 				}
+			}
+		case "notification.toolkit.fluxcd.io":
+			if name := build.Text(o.Fields, "spec", "providerRef", "name"); o.Kind == "Alert" && name != "" && !there.has("Provider", o.Namespace, name) {
+				l.about("dangling-provider", c, o, []any{"spec", "providerRef", "name"}, fmt.Sprintf("Provider %s/%s is not there", o.Namespace, name), there.near("Provider", o.Namespace, name))
 			}
 		case "helm.toolkit.fluxcd.io":
 			l.account(c, there, o, build.Text(o.Fields, "spec", "serviceAccountName"))
@@ -142,7 +150,7 @@ func (l *linter) chart(c *render.Cluster, there names, o *render.Object) {
 			l.foreign(c, o, append(at, "namespace"), kind, namespace, name)
 			continue
 		}
-		if there[[3]string{kind, namespace, name}] == nil && (name != fluxSystem || namespace != fluxSystem) {
+		if !there.has(kind, namespace, name) && (name != fluxSystem || namespace != fluxSystem) {
 			l.about("dangling-source", c, o, append(at, "name"), fmt.Sprintf("%s %s/%s is not there", kind, namespace, name), there.near(kind, namespace, name))
 		}
 	}
@@ -158,7 +166,7 @@ func strs(path []any) []string {
 
 // account notes an account that nothing makes.
 func (l *linter) account(c *render.Cluster, there names, o *render.Object, name string) {
-	if name == "" || name == "default" || o.Namespace == fluxSystem && strings.HasSuffix(name, "-controller") || there[[3]string{"ServiceAccount", o.Namespace, name}] != nil {
+	if name == "" || name == "default" || o.Namespace == fluxSystem && strings.HasSuffix(name, "-controller") || there.has("ServiceAccount", o.Namespace, name) {
 		return
 	}
 	if t := c.TenantOf(o.Namespace); t != nil && t.Tenant.Name == name {
@@ -172,7 +180,7 @@ func (l *linter) account(c *render.Cluster, there names, o *render.Object, name 
 
 // secret notes a Secret that nothing makes.
 func (l *linter) secret(c *render.Cluster, there names, o *render.Object, name string, at ...any) {
-	if there[[3]string{"Secret", o.Namespace, name}] == nil {
+	if !there.has("Secret", o.Namespace, name) {
 		l.about("dangling-secret", c, o, at, fmt.Sprintf("Secret %s/%s is not in the fleet", o.Namespace, name), there.near("Secret", o.Namespace, name))
 	}
 }
@@ -264,7 +272,7 @@ func (l *linter) tenantReferences(c *render.Cluster, there names, t *render.Tena
 		}
 		all[s.Name] = w
 		for _, ref := range secretsOf(s) {
-			if there[[3]string{"Secret", t.Tenant.Name, ref.name}] == nil {
+			if !there.has("Secret", t.Tenant.Name, ref.name) {
 				l.about("dangling-secret", c, t.Object, append([]any{"spec", "syncs", i}, ref.at...), fmt.Sprintf("Secret %s/%s is not in the fleet", t.Tenant.Name, ref.name), "")
 			}
 		}

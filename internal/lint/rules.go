@@ -56,7 +56,7 @@ var rules = []Rule{
 	// Kustomize
 	{"kustomize", Error, "Kustomize can't build a directory", "Flux applies nothing of a directory that it can't build.", "Do as the message says; `kustomize build` shows the same."},
 	{"kustomize-loop", Error, "A kustomization includes itself", "It can't be built.", "Take one of the directories that are named out of the other's resources."},
-	{"kustomize-old", Warning, "A kustomization uses a field that kustomize gives up", "bases, patchesStrategicMerge and patchesJson6902 are deprecated, and a later kustomize refuses them.", "Use resources and patches; --fix does it."},
+	{"kustomize-old", Warning, "A kustomization uses a field that kustomize gives up", "bases, patchesStrategicMerge, patchesJson6902, commonLabels and vars are deprecated, and a later kustomize refuses them.", "Use resources, patches, labels and replacements; --fix does the first two."},
 	{"remote-base", Error, "A kustomization fetches from elsewhere", "Flux's lockdown (--no-remote-bases) refuses it, and what is fetched was reviewed by nobody here: in a tenant's repository it lets Flux be sent anywhere (CVE-2022-24878 is of this kind).", "Copy it into the repository, or sync it as a source of its own."},
 	{"path-missing", Error, "Something that is named is not there", "Flux can't build the directory.", "Name a file or directory that is there."},
 	{"path-outside", Error, "A path leads out of the repository", "Flux reads nothing outside of the source.", "Name a path inside of it."},
@@ -84,6 +84,7 @@ var rules = []Rule{
 	// Flux
 	{"cluster-path", Error, "A cluster syncs another's directory", "It gets what is meant for another cluster, and nothing of its own.", "Say its own directory in spec.path of gotk-sync.yaml."},
 	{"dangling-source", Error, "A source is not there", "Flux waits for it and applies nothing.", "Name a source of the cluster, or add it."},
+	{"dangling-provider", Error, "An Alert's Provider is not there", "Nobody is told of anything.", "Name a Provider of the same namespace, or add it."},
 	{"dangling-account", Error, "A service account is not there", "Flux can't act as it, and applies nothing.", "Name an account that the fleet makes in that namespace, or add it."},
 	{"dangling-dependency", Error, "dependsOn names what is not there", "Flux waits for it for ever.", "Name a Kustomization (or HelmRelease) of the cluster."},
 	{"dependency-cycle", Error, "Dependencies go in a circle", "Each waits for the other, and none is ever applied.", "Take one dependsOn out."},

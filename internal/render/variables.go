@@ -55,6 +55,10 @@ func (r *renderer) variables(s *Sync) {
 		}
 	}
 	for name, value := range s.Spec.PostBuild.Substitute {
+		if !variable.MatchString(name) {
+			r.problem(build.Problem{Rule: "variables", Place: s.At("spec", "postBuild", "substitute", name), What: name + " is no name of a variable", Mend: "use letters, digits and _ alone, a digit not first"})
+			continue
+		}
 		s.Vars[name] = strings.ReplaceAll(value, "\n", "")
 	}
 }
@@ -81,6 +85,9 @@ func valuesOf(fields map[string]any) map[string]string {
 	put("stringData", false)
 	return all
 }
+
+// variable is what Flux takes for the name of one.
+var variable = regexp.MustCompile(`^[_A-Za-z][_A-Za-z0-9]*$`)
 
 // reference is a variable in a text: its name, and what follows it within the braces.
 var reference = regexp.MustCompile(`(\$?)\$\{([A-Za-z_][A-Za-z0-9_]*)([^}]*)\}`)
