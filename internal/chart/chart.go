@@ -188,7 +188,7 @@ func (c *Chart) Render(r Release) ([]Manifest, error) {
 }
 
 // patience is how long templates may take: they are programs, and may have no end.
-const patience = 10 * time.Second
+const patience = 5 * time.Second
 
 // inTime renders, or gives up. What is given up goes on until the program ends.
 func inTime(render func() (map[string]string, error)) (map[string]string, error) {
