@@ -7,6 +7,8 @@ import (
 	"path"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"sigs.k8s.io/yaml"
 
 	"github.com/tenantry/tenantry/internal/tree"
@@ -26,7 +28,64 @@ func (b *Builder) With(dir string, over map[string]any) *Result {
 	if problem := b.overProblem(path.Clean(dir), over); problem != nil {
 		return &Result{Problems: []Problem{*problem}}
 	}
-	return b.slow(b.tree.Real(path.Clean(dir)), over)
+	if namespace, _ := over["namespace"].(string); namespace != "" && len(over) == 1 && movable(plain.Objects) {
+		return moved(plain, namespace)
+	}
+	dir = b.tree.Real(path.Clean(dir))
+	content, err := json.Marshal(over)
+	if err != nil {
+		return &Result{Problems: []Problem{b.told(dir, err)}}
+	}
+	key := dir + "\x00" + string(content) // no path has such a name
+	b.mu.Lock()
+	r, ok := b.built[key]
+	b.mu.Unlock()
+	if ok {
+		return r
+	}
+	r = b.slow(dir, over)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.built[key] = r
+	return r
+}
+
+// lodgers are kinds of which a namespace is all that says where they are: nothing else in
+// them names it, and kustomize changes nothing else.
+var lodgers = map[schema.GroupKind]bool{
+	{Kind: "ConfigMap"}: true, {Kind: "Secret"}: true, {Kind: "Service"}: true, {Kind: "ServiceAccount"}: true, {Kind: "PersistentVolumeClaim"}: true,
+	{Kind: "LimitRange"}: true, {Kind: "ResourceQuota"}: true,
+	{Group: "apps", Kind: "Deployment"}: true, {Group: "apps", Kind: "StatefulSet"}: true, {Group: "apps", Kind: "DaemonSet"}: true,
+	{Group: "batch", Kind: "Job"}: true, {Group: "batch", Kind: "CronJob"}: true, {Group: "networking.k8s.io", Kind: "Ingress"}: true,
+	{Group: "networking.k8s.io", Kind: "NetworkPolicy"}: true, {Group: "policy", Kind: "PodDisruptionBudget"}: true,
+	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: true, {Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease"}: true,
+}
+
+// movable tells whether objects are put into a namespace by saying so in their metadata: as
+// one template is for each of many tenants.
+func movable(all []*Object) bool {
+	seen := map[ID]bool{}
+	for _, o := range all {
+		id := o.ID
+		id.Namespace = ""
+		if !lodgers[o.GroupKind()] || seen[id] {
+			return false
+		}
+		seen[id] = true
+	}
+	return true
+}
+
+func moved(plain *Result, namespace string) *Result {
+	r := &Result{Problems: plain.Problems}
+	for _, o := range plain.Objects {
+		fields, problem := o.Fields()
+		if problem != nil {
+			return &Result{Problems: []Problem{*problem}}
+		}
+		r.Objects = append(r.Objects, Made(o, In(fields, namespace)))
+	}
+	return r
 }
 
 // overProblem refuses components that are not in the tree.
