@@ -137,6 +137,9 @@ func (b *Builder) patchesOf(dir, file string, entry *yaml.Node) ([]*patch, *Prob
 	inline, shift, raw := false, [2]int{}, []byte(nil)
 	if name != "" {
 		from := path.Join(dir, name)
+		if problem := b.reachable(file, &yaml.Node{Kind: yaml.ScalarNode, Value: name, Line: entry.Line, Column: entry.Column}, from); problem != nil {
+			return nil, problem, nil
+		}
 		documents, err = b.documents(from)
 		raw, _ = b.tree.Read(from) // it was read just now
 		at = Place{File: b.tree.Full(from), Line: 1, Column: 1}

@@ -102,7 +102,7 @@ func TestHostileInput(t *testing.T) {
 		"a patch from outside": {func(_ *testing.T, put func(string, string), _ string) {
 			put("a/kustomization.yaml", "resources: [a.yaml]\npatches: [{path: ../../../../../etc/hostname, target: {kind: ConfigMap}}]\n")
 			put("a/a.yaml", manifest("a"))
-		}, []string{"link-outside"}},
+		}, []string{"path-outside"}},
 		"what Git keeps for itself": {func(_ *testing.T, put func(string, string), _ string) {
 			put("a/kustomization.yaml", "configMapGenerator: [{name: a, files: [../.git/config]}]\n")
 			put(".git/config", "token")
