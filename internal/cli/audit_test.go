@@ -14,6 +14,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -343,8 +344,25 @@ func create(t *testing.T, api *testkit.API, o client.Object) {
 		t.Fatal(err)
 	}
 	if _, tenant := o.(*v1alpha1.Tenant); !tenant {
-		t.Cleanup(func() { remove(t, api, o) })
+		t.Cleanup(func() {
+			remove(t, api, o)
+			if _, namespace := o.(*corev1.Namespace); namespace {
+				gone(t, api, o)
+			}
+		})
 	}
+}
+
+// gone waits for the namespace controller: what comes next must not see a Namespace that is on its way out.
+func gone(t *testing.T, api *testkit.API, o client.Object) {
+	t.Helper()
+	testkit.Eventually(t, 30*time.Second, o.GetName()+" is gone", func() error {
+		err := api.Client.Get(context.Background(), client.ObjectKeyFromObject(o), o)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("it is there still: %v", err)
+	})
 }
 
 func remove(t *testing.T, api *testkit.API, o client.Object) {
