@@ -361,7 +361,7 @@ func gone(t *testing.T, api *testkit.API, o client.Object) {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		return fmt.Errorf("it is there still: %v", err)
+		return fmt.Errorf("it is there still: %w", err)
 	})
 }
 
