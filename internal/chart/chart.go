@@ -7,6 +7,7 @@ package chart
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -261,4 +262,18 @@ func Merge(under, over map[string]any) map[string]any { return loader.MergeMaps(
 // Set sets a value at a path in Helm's notation, as targetPath of valuesFrom does.
 func Set(values map[string]any, path, value string) error {
 	return strvals.ParseInto(path+"="+value, values)
+}
+
+// Name of the chart.
+func (c *Chart) Name() string { return c.chart.Name() }
+
+// Metadata is what its Chart.yaml says, as JSON.
+func (c *Chart) Metadata() ([]byte, error) { return json.Marshal(c.chart.Metadata) }
+
+// Save packages the chart into a directory and returns the archive's path.
+func (c *Chart) Save(dir string) (string, error) {
+	if err := c.vendored(); err != nil {
+		return "", err
+	}
+	return chartutil.Save(c.chart, dir)
 }

@@ -18,13 +18,6 @@ import (
 	"github.com/tenantry/tenantry/internal/local"
 )
 
-const (
-	// lookEvery is how often the cluster is looked at.
-	lookEvery = 300 * time.Millisecond
-	// quiet is how long nothing may change before failures are believed to last.
-	quiet = 15 * time.Second
-)
-
 func adminOf(s local.State) (*rest.Config, error) {
 	return clientcmd.BuildConfigFromFlags("", s.Kubeconfigs["admin"])
 }
@@ -36,51 +29,20 @@ func converge(ctx context.Context, s Streams, o upOptions, cfg *rest.Config, dea
 	if err != nil {
 		return false, err
 	}
-	start := time.Now()
 	view := newView(s)
-	cluster := state().Cluster
-	deadline := time.After(o.timeout)
-	changed := start
-	retried := false
-	var last local.Picture
-	for {
-		picture, err := local.Look(ctx, c, cluster)
-		if err != nil && ctx.Err() == nil {
-			// An API server that is slow to answer is asked again.
-			view.note(err.Error())
-		}
-		if err == nil {
-			if !slices.Equal(picture, last) {
-				changed = time.Now()
-			}
-			last = picture
-			view.show(picture)
-			if picture.Settled() && !retried && time.Since(changed) > quiet/3 {
-				retried, changed = true, time.Now() // a failure that lasts fails again
-				if err := picture.Retry(ctx, c); err != nil {
-					view.note(err.Error())
-				}
-			}
-			if picture.Good() || picture.Settled() && time.Since(changed) > quiet {
-				break
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return false, ctx.Err()
-		case err := <-dead:
-			return false, err
-		case <-deadline:
-			view.done()
-			return false, summarize(s, o, state(), last, time.Since(start), true)
-		case <-time.After(lookEvery):
-			continue
-		}
+	end, err := local.Converge(ctx, c, local.Watching{
+		Cluster: state().Cluster, Timeout: o.timeout, Quiet: local.Quiet, Show: view.show, Note: view.note, Dead: dead,
+	})
+	if err != nil {
+		return false, err
 	}
 	view.done()
+	if end.Late {
+		return false, summarize(s, o, state(), end)
+	}
 	// Kubeconfigs are written a moment after tenants appear.
-	now := awaitKubeconfigs(ctx, state, last)
-	return last.Good(), summarize(s, o, now, last, time.Since(start), false)
+	now := awaitKubeconfigs(ctx, state, end.Picture)
+	return end.Picture.Good(), summarize(s, o, now, end)
 }
 
 // follow tells of changes, a line each, until the cluster's or our own end.
@@ -133,7 +95,8 @@ type summary struct {
 	Unmapped    []string          `json:"unmapped,omitempty"`
 }
 
-func summarize(s Streams, o upOptions, state local.State, p local.Picture, took time.Duration, late bool) error {
+func summarize(s Streams, o upOptions, state local.State, end *local.Convergence) error {
+	p, took := end.Picture, end.Took
 	if o.output != "" {
 		kept := state.Kubeconfigs
 		if o.once {
@@ -169,7 +132,7 @@ func summarize(s Streams, o upOptions, state local.State, p local.Picture, took 
 			fmt.Fprintf(out, "; %d refused, as expected", refused)
 		}
 		out.WriteString(".\n")
-	case late:
+	case end.Late:
 		fmt.Fprintf(out, "\nNot Ready after %s (--timeout):\n", o.timeout)
 		if len(p) == 0 {
 			fmt.Fprintf(out, "  the cluster could not be looked at; see the logs in %s\n", state.Logs)

@@ -19,6 +19,7 @@ import (
 	"github.com/tenantry/tenantry/internal/fleet"
 	"github.com/tenantry/tenantry/internal/install"
 	"github.com/tenantry/tenantry/internal/local"
+	"github.com/tenantry/tenantry/internal/world"
 )
 
 // upOptions are the flags of up.
@@ -82,32 +83,22 @@ func runUp(ctx context.Context, s Streams, o upOptions) error {
 			o.name, local.ErrRunning, state.Started.Format(time.TimeOnly), state.PID, o.name)
 	}
 	if _, err := exec.LookPath("git"); err != nil {
-		return local.ErrNoGit
+		return world.ErrNoGit
 	}
 	progress := newProgress(s.Err)
-	helpers, err := local.FindHelpers(ctx, progress)
+	helpers, err := local.FindHelpers(ctx, "", progress)
 	if err != nil {
 		return err
 	}
 	if o.detach {
 		return upDetached(ctx, s, o, progress)
 	}
-	exe, err := os.Executable()
+	opts, err := localOptions(o.name, f, cluster, helpers)
 	if err != nil {
 		return err
 	}
-	c, err := local.Start(ctx, local.Options{
-		Name: o.name, Fleet: f.Dir, Cluster: cluster, Bootstrap: f.ClusterPath(cluster),
-		Mappings: mappings, Helpers: helpers, Controller: exe, Progress: progress,
-		Install: func(ctx context.Context, cfg *rest.Config) error {
-			installer, err := install.New(cfg)
-			if err != nil {
-				return err
-			}
-			_, err = installer.Install(ctx, false)
-			return err
-		},
-	})
+	opts.World.Mappings, opts.Progress = mappings, progress
+	c, err := local.Start(ctx, opts)
 	if err != nil {
 		return err
 	}
@@ -116,6 +107,25 @@ func runUp(ctx context.Context, s Streams, o upOptions) error {
 		err = stopErr
 	}
 	return err
+}
+
+// localOptions are those of a local cluster that runs a fleet's.
+func localOptions(name string, f *fleet.Fleet, cluster string, helpers local.Helpers) (local.Options, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return local.Options{}, err
+	}
+	return local.Options{
+		Name: name, Fleet: f.Dir, Cluster: cluster, Bootstrap: f.ClusterPath(cluster), Helpers: helpers, Controller: exe,
+		Install: func(ctx context.Context, cfg *rest.Config) error {
+			installer, err := install.New(cfg)
+			if err != nil {
+				return err
+			}
+			_, err = installer.Install(ctx, false)
+			return err
+		},
+	}, nil
 }
 
 // attend watches the fleet converge and then stays as long as it was asked to.
@@ -237,51 +247,71 @@ func awaitReady(ctx context.Context, name string, pid int, died <-chan error) (l
 }
 
 // readFleet reads the fleet and what is to be served for it.
-func readFleet(o upOptions) (*fleet.Fleet, string, []local.Mapping, error) {
-	dir, err := filepath.Abs(o.fleet)
+func readFleet(o upOptions) (*fleet.Fleet, string, []world.Mapping, error) {
+	f, err := openFleet(o.fleet)
 	if err != nil {
-		return nil, "", nil, err
-	}
-	f, err := fleet.Load(dir)
-	if err != nil {
-		return nil, "", nil, err
-	}
-	if err := f.ParseAll(); err != nil {
 		return nil, "", nil, err
 	}
 	cluster, err := f.Cluster(o.cluster)
 	if err != nil {
 		return nil, "", nil, err
 	}
-	if _, err := os.Stat(f.ClusterPath(cluster)); err != nil {
-		return nil, "", nil, fmt.Errorf("cluster %s has no flux-system directory: %w; it holds what `flux bootstrap` writes", cluster, err)
+	if err := hasBootstrap(f, cluster); err != nil {
+		return nil, "", nil, err
 	}
+	mappings, err := mappingsOf(f, o.maps)
+	return f, cluster, mappings, err
+}
+
+// openFleet reads a fleet whose every file has to be whole.
+func openFleet(dir string) (*fleet.Fleet, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	f, err := fleet.Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	return f, f.ParseAll()
+}
+
+func hasBootstrap(f *fleet.Fleet, cluster string) error {
+	if _, err := os.Stat(f.ClusterPath(cluster)); err != nil {
+		return fmt.Errorf("cluster %s has no flux-system directory: %w; it holds what `flux bootstrap` writes", cluster, err)
+	}
+	return nil
+}
+
+// mappingsOf are what is served of the outside: what tenantry.yaml says, and what the
+// command line says, which wins.
+func mappingsOf(f *fleet.Fleet, maps []string) ([]world.Mapping, error) {
 	byURL := map[string]int{}
-	var mappings []local.Mapping
-	add := func(m local.Mapping) {
+	var mappings []world.Mapping
+	add := func(m world.Mapping) {
 		if i, ok := byURL[m.URL]; ok {
-			mappings[i] = m // what is given on the command line wins
+			mappings[i] = m
 			return
 		}
 		byURL[m.URL] = len(mappings)
 		mappings = append(mappings, m)
 	}
 	for _, r := range f.Config.Local.Repositories {
-		add(local.Mapping{URL: r.URL, Dir: filepath.Join(dir, r.Dir), Branch: r.Branch})
+		add(world.Mapping{URL: r.URL, Dir: filepath.Join(f.Dir, r.Dir), Branch: r.Branch, Tag: r.Tag})
 	}
-	for _, m := range o.maps {
+	for _, m := range maps {
 		url, path, ok := strings.Cut(m, "=")
 		if !ok || url == "" || path == "" {
-			return nil, "", nil, usagef("--map %q: want URL=DIR", m)
+			return nil, usagef("--map %q: want URL=DIR", m)
 		}
 		abs, err := filepath.Abs(path)
 		if err != nil {
-			return nil, "", nil, err
+			return nil, err
 		}
 		if info, err := os.Stat(abs); err != nil || !info.IsDir() {
-			return nil, "", nil, fmt.Errorf("--map %s: %s is not a directory", url, abs)
+			return nil, fmt.Errorf("--map %s: %s is not a directory", url, abs)
 		}
-		add(local.Mapping{URL: url, Dir: abs})
+		add(world.Mapping{URL: url, Dir: abs})
 	}
-	return f, cluster, mappings, nil
+	return mappings, nil
 }

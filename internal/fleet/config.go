@@ -48,9 +48,16 @@ type Repository struct {
 	URL string `yaml:"url"`
 	// Dir, relative to the fleet's root.
 	Dir string `yaml:"dir"`
-	// Branch under which the directory is served. Default: main.
+	// Branch under which the directory is served, beside those that sources ask for.
+	// Default: main.
 	Branch string `yaml:"branch"`
+	// Tag under which it is served as an OCI artifact, beside latest: for sources that ask
+	// for a range of versions.
+	Tag string `yaml:"tag"`
 }
+
+// schemes are those of URLs that a directory can stand in for.
+var schemes = []string{"https", "http", "ssh", "oci"}
 
 // ReadConfig reads the FileName of a directory, and nothing else of it.
 func ReadConfig(dir string) (Config, error) {
@@ -79,8 +86,8 @@ func (f *Fleet) readConfig() error {
 		return &tree.Error{File: full, Line: 1, What: "want apiVersion: tenantry.dev/v1alpha1 and kind: Fleet"}
 	}
 	for _, r := range f.Config.Local.Repositories {
-		if u, err := url.Parse(r.URL); err != nil || u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") == "" {
-			return &tree.Error{File: full, Line: tree.LineOf(content, r.URL), What: fmt.Sprintf("repository %q: want a URL like https://git.example.com/team/repository", r.URL)}
+		if u, err := url.Parse(r.URL); err != nil || !slices.Contains(schemes, u.Scheme) || u.Host == "" {
+			return &tree.Error{File: full, Line: tree.LineOf(content, r.URL), What: fmt.Sprintf("repository %q: want a URL like https://git.example.com/team/repository, with %s", r.URL, strings.Join(schemes, ", "))}
 		}
 		dir := filepath.Join(f.Dir, r.Dir)
 		if info, err := os.Stat(dir); filepath.Clean(dir) != filepath.Clean(f.Dir) && (err != nil || !info.IsDir()) {

@@ -4,14 +4,17 @@ package local
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
+	stdlog "log"
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"time"
 
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -20,6 +23,7 @@ import (
 
 	"github.com/tenantry/tenantry/api/v1alpha1"
 	"github.com/tenantry/tenantry/internal/kube"
+	"github.com/tenantry/tenantry/internal/world"
 )
 
 // Options of a local cluster.
@@ -27,10 +31,16 @@ type Options struct {
 	// Name tells several clusters on one machine apart.
 	Name string
 	// Fleet is the fleet's directory, Cluster the cluster of it to run, and Bootstrap
-	// the directory with that cluster's own Flux objects.
-	Fleet, Cluster, Bootstrap string
-	// Mappings are the outside URLs that are served from directories.
-	Mappings []Mapping
+	// the directory with that cluster's own Flux objects. Where there is none, the
+	// directory of the cluster is synced from Root, a URL that is served.
+	Fleet, Cluster, Bootstrap, Root string
+	// World says what is served of the outside; where it keeps its files is set here.
+	World world.Options
+	// Keys decrypt what is encrypted in Git. What none of them opens gets a stand-in.
+	Keys Keys
+	// FluxArgs are more arguments of Flux's controllers, by their names. Default: full
+	// lockdown.
+	FluxArgs map[string][]string
 	// Helpers are the programs to run.
 	Helpers Helpers
 	// Controller is the tenantry program.
@@ -44,13 +54,20 @@ type Options struct {
 // Cluster is a local cluster that this process runs.
 type Cluster struct {
 	*ControlPlane
-	opts   Options
-	store  *store
-	git    *gitServer
-	gitLog io.Closer
-	client client.Client
-	cancel context.CancelFunc
-	done   chan struct{}
+	opts    Options
+	store   *store
+	world   *world.World
+	stubs   *stubber
+	log     *stdlog.Logger
+	logFile io.Closer
+	client  client.Client
+	cancel  context.CancelFunc
+	done    chan struct{}
+
+	mu     sync.Mutex
+	asides []Aside
+	// changed are URLs whose content is another since somebody last asked.
+	changed []string
 }
 
 // Start runs a cluster and applies the fleet's own Flux objects to it. After an
@@ -60,7 +77,7 @@ func Start(ctx context.Context, opts Options) (_ *Cluster, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{opts: opts, store: store, done: make(chan struct{})}
+	c := &Cluster{opts: opts, store: store, stubs: &stubber{keys: &opts.Keys}, log: stdlog.New(io.Discard, "", 0), done: make(chan struct{})}
 	close(c.done)
 	logs := filepath.Join(store.dir, "logs")
 	sup, err := newSupervisor(logs, func(p []processRecord) error {
@@ -88,8 +105,9 @@ func Start(ctx context.Context, opts Options) (_ *Cluster, err error) {
 		do   func(context.Context) error
 	}{
 		{"start Kubernetes", c.startKubernetes},
+		{"start Flux", c.startFluxAndWorld},
 		{"install walls", c.installWalls},
-		{"start Flux and Tenantry", c.startControllers},
+		{"start Tenantry", c.startTenantry},
 		{"apply clusters/" + opts.Cluster, c.bootstrap},
 	} {
 		end := opts.Progress.Begin(step.what)
@@ -119,7 +137,7 @@ func (c *Cluster) cause(err error) error {
 }
 
 func (c *Cluster) startKubernetes(ctx context.Context) error {
-	cp, err := startControlPlane(ctx, c.store.dir, c.opts.Helpers, c.sup, ControlPlaneOptions{Controllers: true, Nodes: true})
+	cp, err := startControlPlane(ctx, c.store.dir, c.opts.Helpers, c.sup, ControlPlaneOptions{Controllers: true, Nodes: true, NoWebhooks: true})
 	if err != nil {
 		return err
 	}
@@ -134,10 +152,33 @@ func (c *Cluster) startKubernetes(ctx context.Context) error {
 	return c.store.change(func(s *State) { s.Kubeconfigs["admin"] = cp.path("kubeconfig", "admin") })
 }
 
-func (c *Cluster) installWalls(ctx context.Context) error {
+// startFluxAndWorld has Flux run before the walls stand, for it takes a moment: there is
+// nothing yet that it could apply.
+func (c *Cluster) startFluxAndWorld(ctx context.Context) error {
 	if err := installFlux(ctx, c.client, c.opts.Helpers); err != nil {
 		return err
 	}
+	log, err := os.OpenFile(c.sup.logFile("world"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	c.logFile, c.log = log, stdlog.New(log, "", stdlog.LstdFlags)
+	o := c.opts.World
+	o.Dir, o.Log, o.Filter = c.path("world"), log, c.stubs.filter
+	o.Certificate = func(host string) (*tls.Certificate, error) {
+		pair, err := c.ca.server("outside-"+host, host)
+		if err != nil {
+			return nil, err
+		}
+		return pair.tls()
+	}
+	if c.world, err = world.Start(ctx, o); err != nil {
+		return err
+	}
+	return c.startFlux(c.world, c.opts.FluxArgs)
+}
+
+func (c *Cluster) installWalls(ctx context.Context) error {
 	cfg, err := c.Admin()
 	if err != nil {
 		return err
@@ -145,35 +186,13 @@ func (c *Cluster) installWalls(ctx context.Context) error {
 	return c.opts.Install(ctx, cfg)
 }
 
-func (c *Cluster) startControllers(ctx context.Context) error {
-	var repos []*gitRepo
-	if err := os.MkdirAll(c.path("git"), 0o700); err != nil {
-		return err
-	}
-	for i, m := range c.opts.Mappings {
-		r, err := newGitRepo(ctx, m, c.path("git", fmt.Sprintf("%d.git", i)))
-		if err != nil {
-			return err
-		}
-		repos = append(repos, r)
-	}
-	log, err := os.OpenFile(c.sup.logFile("git"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
-	c.gitLog = log
-	if c.git, err = startGitServer(ctx, c.ca, repos, log); err != nil {
-		return err
-	}
-	if err := c.startFlux(c.git); err != nil {
-		return err
-	}
+func (c *Cluster) startTenantry(context.Context) error {
 	kubeconfig, err := c.accountKubeconfig("tenantry-system", "tenantry-controller")
 	if err != nil {
 		return err
 	}
 	return c.sup.start(processSpec{
-		name: "tenantry-controller", path: c.opts.Controller, grace: 6 * time.Second, env: os.Environ(),
+		name: "tenantry-controller", path: c.opts.Controller, env: os.Environ(),
 		args: []string{
 			"controller", "--kubeconfig=" + kubeconfig, "--leader-elect=false",
 			"--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0",
@@ -183,12 +202,7 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 
 // bootstrap applies the cluster's own Flux objects, as `flux bootstrap` would have.
 func (c *Cluster) bootstrap(ctx context.Context) error {
-	k := krusty.MakeKustomizer(&krusty.Options{LoadRestrictions: types.LoadRestrictionsRootOnly, PluginConfig: types.DisabledPluginConfig()})
-	resources, err := k.Run(filesys.MakeFsOnDisk(), c.opts.Bootstrap)
-	if err != nil {
-		return err
-	}
-	content, err := resources.AsYaml()
+	content, err := c.bootstrapManifests()
 	if err != nil {
 		return err
 	}
@@ -203,6 +217,45 @@ func (c *Cluster) bootstrap(ctx context.Context) error {
 	return applyAll(ctx, c.client, content)
 }
 
+func (c *Cluster) bootstrapManifests() ([]byte, error) {
+	if c.opts.Bootstrap == "" {
+		return fmt.Appendf(nil, rootManifests, c.opts.Root, c.opts.Cluster), nil
+	}
+	k := krusty.MakeKustomizer(&krusty.Options{LoadRestrictions: types.LoadRestrictionsRootOnly, PluginConfig: types.DisabledPluginConfig()})
+	resources, err := k.Run(filesys.MakeFsOnDisk(), c.opts.Bootstrap)
+	if err != nil {
+		return nil, err
+	}
+	return resources.AsYaml()
+}
+
+// rootManifests are what bootstrap writes for a cluster, by the URL of its repository and
+// its name.
+const rootManifests = `apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata:
+  name: flux-system
+  namespace: flux-system
+spec:
+  interval: 1m
+  url: %[1]s
+  ref:
+    branch: main
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata:
+  name: flux-system
+  namespace: flux-system
+spec:
+  interval: 10m
+  path: ./clusters/%[2]s
+  prune: true
+  sourceRef:
+    kind: GitRepository
+    name: flux-system
+`
+
 // lookAround is how often directories and tenants are looked at for changes.
 const lookAround = time.Second
 
@@ -211,15 +264,7 @@ const lookAround = time.Second
 func (c *Cluster) follow(ctx context.Context) {
 	defer close(c.done)
 	for {
-		for _, r := range c.git.repos {
-			changed, err := r.snapshot(ctx)
-			if err != nil && ctx.Err() == nil {
-				c.git.log.Printf("follow %s: %v", r.Dir, err)
-			}
-			if changed {
-				c.fetchNow(ctx, r)
-			}
-		}
+		c.Refresh(ctx)
 		c.tenantKubeconfigs(ctx)
 		c.noteUnmapped()
 		select {
@@ -230,26 +275,48 @@ func (c *Cluster) follow(ctx context.Context) {
 	}
 }
 
-// fetchNow asks Flux to look at a repository at once.
-func (c *Cluster) fetchNow(ctx context.Context, r *gitRepo) {
-	list := &sourcev1.GitRepositoryList{}
-	if err := c.client.List(ctx, list); err != nil {
-		c.git.log.Printf("list GitRepositories: %v", err)
-		return
+// Refresh takes up at once what changed in the directories, and has Flux fetch it.
+func (c *Cluster) Refresh(ctx context.Context) {
+	changed := c.world.Refresh(ctx)
+	if err := c.tend(ctx, changed); err != nil && ctx.Err() == nil {
+		c.log.Printf("tend sources: %v", err) // tried again at the next look
 	}
-	for _, g := range list.Items {
-		if repoPath(g.Spec.URL) != repoPath(r.URL) {
-			continue
+	c.mu.Lock()
+	c.changed = append(c.changed, changed...)
+	c.mu.Unlock()
+}
+
+// AwaitChange waits until something changed in the directories that are served, has Flux
+// fetch it and says of which URLs it is.
+func (c *Cluster) AwaitChange(ctx context.Context) ([]string, error) {
+	for {
+		c.mu.Lock()
+		changed := c.changed
+		c.changed = nil
+		c.mu.Unlock()
+		if len(changed) > 0 {
+			return changed, nil
 		}
-		patch := client.MergeFrom(g.DeepCopy())
-		if g.Annotations == nil {
-			g.Annotations = map[string]string{}
-		}
-		g.Annotations["reconcile.fluxcd.io/requestedAt"] = time.Now().Format(time.RFC3339Nano)
-		if err := c.client.Patch(ctx, &g, patch); err != nil {
-			c.git.log.Printf("ask Flux to fetch %s/%s: %v", g.Namespace, g.Name, err)
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case err := <-c.sup.dead:
+			return nil, err
+		case <-time.After(100 * time.Millisecond):
 		}
 	}
+}
+
+// Misses are the addresses that were asked for and not served.
+func (c *Cluster) Misses() []string { return c.world.Misses() }
+
+// Lay serves files beside those of a mapped directory, as a commit would bring them, and
+// has Flux fetch them.
+func (c *Cluster) Lay(ctx context.Context, url string, files map[string][]byte) error {
+	if err := c.world.Lay(ctx, url, files); err != nil {
+		return err
+	}
+	return c.tend(ctx, []string{url})
 }
 
 // tenantKubeconfigs writes one kubeconfig for each tenant, as its first owner.
@@ -272,7 +339,7 @@ func (c *Cluster) tenantKubeconfigs(ctx context.Context) {
 			err = c.store.change(func(s *State) { s.Kubeconfigs["tenant-"+t.Name] = path })
 		}
 		if err != nil {
-			c.git.log.Printf("kubeconfig of tenant %s: %v", t.Name, err)
+			c.log.Printf("kubeconfig of tenant %s: %v", t.Name, err)
 		}
 	}
 }
@@ -291,9 +358,7 @@ func identity(t *v1alpha1.Tenant) (user string, groups []string) {
 }
 
 func (c *Cluster) noteUnmapped() {
-	c.git.mu.Lock()
-	misses := append([]string{}, c.git.misses...)
-	c.git.mu.Unlock()
+	misses := c.world.Misses()
 	c.store.mu.Lock()
 	known := len(c.store.state.Unmapped)
 	c.store.mu.Unlock()
@@ -322,11 +387,11 @@ func (c *Cluster) Stop() error {
 	}
 	<-c.done
 	c.sup.stop()
-	if c.git != nil {
-		c.git.stop()
+	if c.world != nil {
+		c.world.Stop()
 	}
-	if c.gitLog != nil {
-		_ = c.gitLog.Close() // nothing of it is read again
+	if c.logFile != nil {
+		_ = c.logFile.Close() // nothing of it is read again
 	}
-	return c.store.close()
+	return c.store.close(strings.HasPrefix(c.opts.Name, passing))
 }

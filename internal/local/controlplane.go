@@ -42,6 +42,9 @@ type ControlPlaneOptions struct {
 	// FeatureGates of kube-apiserver, as its flag has them, for tests of what is off by
 	// default.
 	FeatureGates string
+	// NoWebhooks has the API server ask no admission webhook: the operators that would
+	// answer are not run.
+	NoWebhooks bool
 }
 
 // startControlPlane starts the parts and returns once the API server is ready.
@@ -59,7 +62,7 @@ func startControlPlane(ctx context.Context, dir string, helpers Helpers, sup *su
 	if err := cp.startEtcd(ports[0], ports[1]); err != nil {
 		return nil, err
 	}
-	if err := cp.startAPIServer(ports[0], ports[2], opts.FeatureGates); err != nil {
+	if err := cp.startAPIServer(ports[0], ports[2], opts); err != nil {
 		return nil, err
 	}
 	if _, err := cp.Kubeconfig("admin", "", "tenantry:local-admin", "system:masters"); err != nil {
@@ -93,7 +96,7 @@ func (cp *ControlPlane) startEtcd(client, peer int) error {
 	clientURL := fmt.Sprintf("https://127.0.0.1:%d", client)
 	peerURL := fmt.Sprintf("https://127.0.0.1:%d", peer)
 	return cp.sup.start(processSpec{
-		name: "etcd", path: cp.helpers.Path("controlplane"), grace: 5 * time.Second, env: os.Environ(),
+		name: "etcd", path: cp.helpers.Path("controlplane"), env: os.Environ(),
 		args: []string{
 			"etcd", "--name=local", "--data-dir=" + cp.path("etcd"),
 			"--listen-client-urls=" + clientURL, "--advertise-client-urls=" + clientURL,
@@ -107,7 +110,7 @@ func (cp *ControlPlane) startEtcd(client, peer int) error {
 	})
 }
 
-func (cp *ControlPlane) startAPIServer(etcdPort, port int, featureGates string) error {
+func (cp *ControlPlane) startAPIServer(etcdPort, port int, opts ControlPlaneOptions) error {
 	serving, err := cp.ca.server("apiserver", "127.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
 	if err != nil {
 		return err
@@ -127,9 +130,13 @@ func (cp *ControlPlane) startAPIServer(etcdPort, port int, featureGates string) 
 	if err := os.WriteFile(cp.path("pki", "service-accounts.key"), pem, 0o600); err != nil {
 		return err
 	}
+	var webhooks []string
+	if opts.NoWebhooks {
+		webhooks = []string{"--disable-admission-plugins=MutatingAdmissionWebhook,ValidatingAdmissionWebhook"}
+	}
 	return cp.sup.start(processSpec{
-		name: "kube-apiserver", path: cp.helpers.Path("controlplane"), grace: 4 * time.Second, env: os.Environ(),
-		args: []string{
+		name: "kube-apiserver", path: cp.helpers.Path("controlplane"), env: os.Environ(),
+		args: append([]string{
 			"kube-apiserver",
 			"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
 			"--endpoint-reconciler-type=none",
@@ -141,8 +148,8 @@ func (cp *ControlPlane) startAPIServer(etcdPort, port int, featureGates string) 
 			"--service-account-key-file=" + cp.path("pki", "service-accounts.key"),
 			"--service-account-signing-key-file=" + cp.path("pki", "service-accounts.key"),
 			"--service-cluster-ip-range=" + serviceRange, "--allow-privileged=true", "--profiling=false",
-			"--feature-gates=" + featureGates,
-		},
+			"--feature-gates=" + opts.FeatureGates,
+		}, webhooks...),
 	})
 }
 
@@ -181,7 +188,7 @@ func (cp *ControlPlane) startControllerManager() error {
 		return err
 	}
 	return cp.sup.start(processSpec{
-		name: "kube-controller-manager", path: cp.helpers.Path("controlplane"), grace: 3 * time.Second, env: os.Environ(),
+		name: "kube-controller-manager", path: cp.helpers.Path("controlplane"), env: os.Environ(),
 		args: []string{
 			"kube-controller-manager", "--kubeconfig=" + kubeconfig, "--leader-elect=false",
 			"--secure-port=0", "--bind-address=127.0.0.1", "--use-service-account-credentials",

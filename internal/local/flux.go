@@ -11,13 +11,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tenantry/tenantry/internal/kube"
+	"github.com/tenantry/tenantry/internal/world"
 )
 
 // FluxNamespace is where Flux lives.
@@ -72,14 +72,21 @@ func applyAll(ctx context.Context, c client.Client, content []byte) error {
 	}
 }
 
-// fluxController is one of Flux's controllers with the lockdown that it knows.
+// fluxController is one of Flux's controllers with its arguments.
 type fluxController struct {
 	name string
 	args []string
 }
 
-// startFlux runs Flux's controllers under full lockdown.
-func (cp *ControlPlane) startFlux(proxy *gitServer) error {
+// lockdown are the arguments that keep Flux's controllers to what tenants may.
+var lockdown = map[string][]string{
+	"kustomize-controller":    {"--no-cross-namespace-refs=true", "--no-remote-bases=true", "--default-service-account=default"},
+	"helm-controller":         {"--no-cross-namespace-refs=true", "--default-service-account=default"},
+	"notification-controller": {"--no-cross-namespace-refs=true"},
+}
+
+// startFlux runs Flux's controllers, by default under full lockdown.
+func (cp *ControlPlane) startFlux(w *world.World, args map[string][]string) error {
 	ports, err := freePorts(3)
 	if err != nil {
 		return err
@@ -94,29 +101,33 @@ func (cp *ControlPlane) startFlux(proxy *gitServer) error {
 		{"source-controller", []string{
 			"--storage-path=" + cp.path("artifacts"),
 			fmt.Sprintf("--storage-addr=127.0.0.1:%d", storage), fmt.Sprintf("--storage-adv-addr=127.0.0.1:%d", storage), soon,
+			// One that never answers holds a worker for its whole timeout.
+			"--concurrent=20",
 			fmt.Sprintf("--events-addr=http://127.0.0.1:%d/", events),
 		}},
 		{"kustomize-controller", []string{
-			"--no-cross-namespace-refs=true", "--no-remote-bases=true", "--default-service-account=default", soon,
-			fmt.Sprintf("--events-addr=http://127.0.0.1:%d/", events),
+			soon, "--concurrent=10", fmt.Sprintf("--events-addr=http://127.0.0.1:%d/", events),
 		}},
 		{"helm-controller", []string{
-			"--no-cross-namespace-refs=true", "--default-service-account=default", soon,
-			fmt.Sprintf("--events-addr=http://127.0.0.1:%d/", events),
+			soon, "--concurrent=10", fmt.Sprintf("--events-addr=http://127.0.0.1:%d/", events),
 		}},
 		{"notification-controller", []string{
-			"--no-cross-namespace-refs=true",
 			fmt.Sprintf("--events-addr=127.0.0.1:%d", events), fmt.Sprintf("--receiverAddr=127.0.0.1:%d", receiver),
 		}},
 	} {
-		if err := cp.startFluxController(c, proxy); err != nil {
+		more, given := args[c.name]
+		if !given {
+			more = lockdown[c.name]
+		}
+		c.args = append(c.args, more...)
+		if err := cp.startFluxController(c, w); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (cp *ControlPlane) startFluxController(c fluxController, proxy *gitServer) error {
+func (cp *ControlPlane) startFluxController(c fluxController, w *world.World) error {
 	kubeconfig, err := cp.accountKubeconfig(FluxNamespace, c.name)
 	if err != nil {
 		return err
@@ -130,14 +141,14 @@ func (cp *ControlPlane) startFluxController(c fluxController, proxy *gitServer) 
 		return err
 	}
 	return cp.sup.start(processSpec{
-		name: c.name, path: cp.helpers.Path(c.name), grace: 3 * time.Second,
+		name: c.name, path: cp.helpers.Path(c.name),
 		args: append(c.args, "--metrics-addr=127.0.0.1:0", "--health-addr=127.0.0.1:0",
 			"--enable-leader-election=false", "--log-encoding=json", "--watch-all-namespaces=true",
 			"--min-retry-delay=500ms", "--max-retry-delay=30s"),
 		env: []string{
 			"PATH=" + os.Getenv("PATH"), "HOME=" + tmp, "TMPDIR=" + tmp,
 			"KUBECONFIG=" + kubeconfig, "RUNTIME_NAMESPACE=" + FluxNamespace,
-			"HTTPS_PROXY=" + proxy.URL(), "HTTP_PROXY=" + proxy.URL(), "NO_PROXY=127.0.0.1,localhost",
+			"HTTPS_PROXY=" + w.HTTPProxy(), "HTTP_PROXY=" + w.HTTPProxy(), "ALL_PROXY=" + w.SOCKSProxy(), "NO_PROXY=127.0.0.1,localhost",
 			"SSL_CERT_FILE=" + roots,
 		},
 	})

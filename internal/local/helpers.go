@@ -65,16 +65,17 @@ type Progress interface {
 }
 
 // FindHelpers looks for the helpers in TENANTRY_HELPERS, beside this program and in
-// the user's cache, and builds them into the cache when they are nowhere.
-func FindHelpers(ctx context.Context, progress Progress) (Helpers, error) {
-	if dir := os.Getenv(HelpersEnv); dir != "" {
+// the user's cache, and builds them into the cache when they are nowhere. With a minor of
+// Kubernetes, as 1.35, it looks for those of that one, which only the cache has.
+func FindHelpers(ctx context.Context, kubernetes string, progress Progress) (Helpers, error) {
+	if dir := os.Getenv(HelpersEnv); dir != "" && kubernetes == "" {
 		h := Helpers{Dir: dir}
 		if err := h.complete(); err != nil {
 			return h, fmt.Errorf("%s: %w; unset it to have them built", HelpersEnv, err)
 		}
 		return h, nil
 	}
-	if exe, err := os.Executable(); err == nil {
+	if exe, err := os.Executable(); err == nil && kubernetes == "" {
 		h := Helpers{Dir: filepath.Join(filepath.Dir(exe), "tenantry-helpers")}
 		if h.complete() == nil {
 			return h, nil
@@ -84,19 +85,21 @@ func FindHelpers(ctx context.Context, progress Progress) (Helpers, error) {
 	if err != nil {
 		return Helpers{}, fmt.Errorf("find a place for the helper programs: %w; set %s to a directory that has them", err, HelpersEnv)
 	}
-	return cachedHelpers(ctx, filepath.Join(cache, "tenantry", "helpers"), progress)
+	if kubernetes == "" {
+		kubernetes = os.Getenv(KubernetesEnv)
+	}
+	return cachedHelpers(ctx, filepath.Join(cache, "tenantry", "helpers"), kubernetes, progress)
 }
 
-func cachedHelpers(ctx context.Context, root string, progress Progress) (Helpers, error) {
+func cachedHelpers(ctx context.Context, root, kubernetes string, progress Progress) (Helpers, error) {
 	goVersion, err := goToolchain(ctx)
 	if err != nil {
 		// Without Go, what was built before still serves.
-		if h, ok := anyBuilt(root); ok {
+		if h, ok := anyBuilt(root); ok && kubernetes == "" {
 			return h, nil
 		}
 		return Helpers{}, err
 	}
-	kubernetes := os.Getenv(KubernetesEnv)
 	sum := sha256.Sum256(append([]byte(goVersion+"\n"+kubernetes+"\n"), helperSources...))
 	h := Helpers{Dir: filepath.Join(root, hex.EncodeToString(sum[:8]))}
 	if h.complete() == nil {
@@ -196,8 +199,10 @@ func buildHelpers(ctx context.Context, dir, kubernetes string, progress Progress
 	return os.Rename(bin, dir)
 }
 
+func helperFiles() []txtar.File { return txtar.Parse(helperSources).Files }
+
 func unpack(dir string) error {
-	for _, f := range txtar.Parse(helperSources).Files {
+	for _, f := range helperFiles() {
 		path := filepath.Join(dir, filepath.FromSlash(f.Name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return err

@@ -4,14 +4,8 @@ package local
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"io"
-	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -21,132 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tenantry/tenantry/api/v1alpha1"
+	"github.com/tenantry/tenantry/internal/world"
 )
-
-func write(t *testing.T, path, content string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestGitServer clones a mapped directory under its outside URL, through the proxy.
-func TestGitServer(t *testing.T) {
-	dir, state := t.TempDir(), t.TempDir()
-	write(t, filepath.Join(dir, "a.yaml"), "a: 1\n")
-	write(t, filepath.Join(dir, ".gitignore"), "secret\n")
-	write(t, filepath.Join(dir, "secret"), "x\n")
-	ca, err := newAuthority(filepath.Join(state, "pki"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	repo, err := newGitRepo(t.Context(), Mapping{URL: "https://git.example.com/team/app.git", Dir: dir}, filepath.Join(state, "0.git"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := startGitServer(t.Context(), ca, []*gitRepo{repo}, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.stop()
-	clone := func(address string) (string, error) {
-		to := filepath.Join(t.TempDir(), "clone")
-		cmd := exec.CommandContext(t.Context(), "git", "clone", "--quiet", address, to)
-		cmd.Env = append(gitEnv(), "HTTPS_PROXY="+s.URL(), "GIT_SSL_CAINFO="+ca.file(), "GIT_TERMINAL_PROMPT=0")
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			return string(out), err
-		}
-		return to, nil
-	}
-	for _, address := range []string{"https://git.example.com/team/app", "https://git.example.com/team/app.git"} {
-		to, err := clone(address)
-		if err != nil {
-			t.Fatalf("%s: %v %s", address, err, to)
-		}
-		if content, err := os.ReadFile(filepath.Join(to, "a.yaml")); err != nil || string(content) != "a: 1\n" {
-			t.Errorf("%s: %v %q", address, err, content)
-		}
-		if _, err := os.Stat(filepath.Join(to, "secret")); err == nil {
-			t.Errorf("%s: what is ignored is served", address)
-		}
-	}
-	write(t, filepath.Join(dir, "b.yaml"), "b: 2\n")
-	if changed, err := repo.snapshot(t.Context()); err != nil || !changed {
-		t.Errorf("a new file: changed %v, %v", changed, err)
-	}
-	if changed, err := repo.snapshot(t.Context()); err != nil || changed {
-		t.Errorf("nothing new: changed %v, %v", changed, err)
-	}
-	to, err := clone("https://git.example.com/team/app")
-	if err != nil {
-		t.Fatal(err, to)
-	}
-	if _, err := os.Stat(filepath.Join(to, "b.yaml")); err != nil {
-		t.Errorf("the change is not served: %v", err)
-	}
-	for _, address := range []string{"https://git.example.com/team/other", "https://elsewhere.example.com/x/y"} {
-		if out, err := clone(address); err == nil {
-			t.Errorf("%s is served: %s", address, out)
-		}
-	}
-	if got := strings.Join(s.misses, " "); got != "https://git.example.com/team/other https://elsewhere.example.com" {
-		t.Errorf("misses are %q", got)
-	}
-}
-
-func TestGitServerKeepsToMappedPaths(t *testing.T) {
-	dir, state := t.TempDir(), t.TempDir()
-	write(t, filepath.Join(dir, "a"), "a")
-	ca, err := newAuthority(filepath.Join(state, "pki"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	repo, err := newGitRepo(t.Context(), Mapping{URL: "https://git.example.com/team/app", Dir: dir}, filepath.Join(state, "git", "0.git"))
-	if err == nil {
-		_, err = os.Stat(filepath.Join(state, "pki", "ca.key"))
-		if err == nil {
-			t.Error("the authority's key is on disk")
-		}
-	} else {
-		t.Fatal(err)
-	}
-	s, err := startGitServer(t.Context(), ca, []*gitRepo{repo}, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.stop()
-	roots := x509.NewCertPool()
-	roots.AddCert(ca.cert)
-	proxy, err := url.Parse(s.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy), TLSClientConfig: &tls.Config{RootCAs: roots}}}
-	for path, want := range map[string]int{
-		"/team/app/info/refs?service=git-upload-pack":   http.StatusOK,
-		"/team/app/info/refs?service=git-receive-pack":  http.StatusForbidden,
-		"/team/app/../../pki/ca.crt":                    http.StatusNotFound,
-		"/team/app/%2e%2e/%2e%2e/pki/ca.crt":            http.StatusNotFound,
-		"/team/apple/info/refs?service=git-upload-pack": http.StatusNotFound,
-	} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://git.example.com"+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := c.Do(req)
-		if err != nil {
-			t.Fatalf("%s: %v", path, err)
-		}
-		_ = resp.Body.Close()
-		if resp.StatusCode != want {
-			t.Errorf("%s: status %d, want %d", path, resp.StatusCode, want)
-		}
-	}
-}
 
 func TestExpectedRefusals(t *testing.T) {
 	t.Parallel()
@@ -213,7 +83,7 @@ func TestASupervisedProcessThatDiesIsToldOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.stop()
-	if err := s.start(processSpec{name: "talker", path: "/bin/sh", args: []string{"-c", "echo last words; exit 3"}, grace: time.Second}); err != nil {
+	if err := s.start(processSpec{name: "talker", path: "/bin/sh", args: []string{"-c", "echo last words; exit 3"}}); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -235,7 +105,7 @@ func TestStoppingEndsWhatWillNotEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.start(processSpec{name: "stubborn", path: "/bin/sh", args: []string{"-c", "trap '' TERM; while :; do sleep 1; done"}, grace: 200 * time.Millisecond}); err != nil {
+	if err := s.start(processSpec{name: "stubborn", path: "/bin/sh", args: []string{"-c", "trap '' TERM; while :; do sleep 1; done"}}); err != nil {
 		t.Fatal(err)
 	}
 	if len(records) != 1 || startTime(records[0].PID) != records[0].Started {
@@ -275,15 +145,120 @@ func TestMissingGoToolchainSaysWhatToDo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv(HelpersEnv, "")
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	_, err := FindHelpers(t.Context(), nil)
+	_, err := FindHelpers(t.Context(), "", nil)
 	if err == nil || !strings.Contains(err.Error(), "install Go 1.26") || !strings.Contains(err.Error(), HelpersEnv) {
 		t.Errorf("error is %v", err)
 	}
-	if _, err := newGitRepo(t.Context(), Mapping{URL: "https://x.example.com/y", Dir: t.TempDir()}, filepath.Join(t.TempDir(), "0.git")); err == nil || !strings.Contains(err.Error(), "install git") {
+	t.Setenv(HelpersEnv, t.TempDir())
+	if _, err := FindHelpers(t.Context(), "", nil); err == nil || !strings.Contains(err.Error(), "lacks crds") {
 		t.Errorf("error is %v", err)
 	}
-	t.Setenv(HelpersEnv, t.TempDir())
-	if _, err := FindHelpers(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "lacks crds") {
-		t.Errorf("error is %v", err)
+}
+
+// What fails, is tried again and fails with the same words is no news; whatever else
+// happens is.
+func TestNews(t *testing.T) {
+	t.Parallel()
+	row := func(h Health, message string) Picture {
+		return Picture{{Kind: "Sync", Namespace: "oil", Name: "apps", Health: h, Message: message}}
+	}
+	n := newNews()
+	for i, step := range []struct {
+		picture Picture
+		news    bool
+	}{
+		{row(Progressing, "not looked at yet"), true},
+		{row(Progressing, "not looked at yet"), false},
+		{row(Failed, "pods \"a-7sfr4\" is forbidden: 3 of 2"), true},
+		{row(Progressing, "Reconciliation in progress"), false},
+		{row(Failed, "pods \"a-x9kcd\" is forbidden: 4 of 2"), false},
+		{row(Failed, "something else"), true},
+		{row(Ready, "applied"), true},
+		{row(Progressing, "Reconciliation in progress"), true},
+	} {
+		if got := n.in(step.picture); got != step.news {
+			t.Errorf("step %d is news: %v, want %v", i, got, step.news)
+		}
+		if i == 3 {
+			if lasting := n.lasting(step.picture); !lasting.Settled() || lasting[0].Message != "pods \"a-7sfr4\" is forbidden: 3 of 2" {
+				t.Errorf("while it is tried again it is %+v", lasting)
+			}
+		}
+	}
+}
+
+// Words stand in for what is encrypted, and nothing of SOPS is left that would have Flux
+// decrypt it.
+func TestStubs(t *testing.T) {
+	t.Parallel()
+	const enc = "ENC[AES256_GCM,data:x,iv:x,tag:x,type:"
+	for name, tc := range map[string]struct{ file, content, want string }{
+		"a Secret in words": {
+			"a.yaml", "kind: Secret\nstringData:\n  a: " + enc + "str]\nsops:\n  mac: " + enc + "str]\n",
+			"kind: Secret\nstringData:\n  a: " + stub + "\n",
+		},
+		"a Secret's data": {
+			"a.yaml", "kind: Secret\ndata:\n  a: " + enc + "str]\nsops: {mac: x}\n",
+			"kind: Secret\ndata:\n  a: c3RhbmRzLWluLWZvci1hLXNlY3JldA==\n",
+		},
+		"other types": {
+			"a.yaml", "a: " + enc + "int]\nb: " + enc + "bool]\nc:\n  - " + enc + "str]\nd: plain\nsops: {mac: x}\n",
+			"a: 0\nb: false\nc:\n  - " + stub + "\nd: plain\n",
+		},
+		"a file of variables": {"a.env", "A=" + enc + "str]\nB=plain\nsops_mac=" + enc + "str]\n", "A=" + stub + "\nB=plain\n"},
+		"nothing encrypted":   {"a.yaml", "a: sops\n", ""},
+		"another format":      {"a.bin", "sops " + enc + "str]", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &stubber{keys: &Keys{}}
+			got := s.filter(world.Mapping{URL: "https://git.example.com/x"}, tc.file, []byte(tc.content))
+			if string(got) != tc.want {
+				t.Errorf("it becomes\n%s\nwant\n%s", got, tc.want)
+			}
+			if said := len(s.files()) == 1; said != (tc.want != "") {
+				t.Errorf("it is told of: %v", said)
+			}
+		})
+	}
+}
+
+// A run that was killed leaves its directory, and the next one clears it; one that runs is
+// left alone.
+func TestSweep(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	killed, err := openStore(PassingName(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := killed.change(func(s *State) { s.Fleet = "x" }); err != nil {
+		t.Fatal(err)
+	}
+	killed.unlock() // as its end does
+	running, err := openStore(PassingName(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := openStore("mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.unlock()
+	if err := Sweep(); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []struct {
+		store *store
+		there bool
+	}{{killed, false}, {running, true}, {other, true}} {
+		if _, err := os.Stat(s.store.dir); (err == nil) != s.there {
+			t.Errorf("%s is there: %v, want %v", s.store.dir, err == nil, s.there)
+		}
+	}
+	if err := running.close(true); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(running.dir); err == nil {
+		t.Error("a run that ended left its directory")
 	}
 }

@@ -26,6 +26,15 @@ func tryLock(path string) (unlock func(), err error) {
 		}
 		return nil, err
 	}
+	// Who cleared up may have removed the file between the two.
+	held, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if now, err := os.Stat(path); err != nil || !os.SameFile(held, now) {
+		_ = f.Close()
+		return nil, errLocked
+	}
 	return func() { _ = f.Close() }, nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -23,7 +22,7 @@ func (cp *ControlPlane) startNodes(ctx context.Context) error {
 		return err
 	}
 	if err := cp.sup.start(processSpec{
-		name: "kube-scheduler", path: cp.helpers.Path("controlplane"), grace: 3 * time.Second, env: os.Environ(),
+		name: "kube-scheduler", path: cp.helpers.Path("controlplane"), env: os.Environ(),
 		args: []string{
 			"kube-scheduler", "--kubeconfig=" + scheduler, "--leader-elect=false",
 			"--secure-port=0", "--bind-address=127.0.0.1",
@@ -44,7 +43,7 @@ func (cp *ControlPlane) startNodes(ctx context.Context) error {
 		args = append(args, "--config="+s)
 	}
 	if err := cp.sup.start(processSpec{
-		name: "kwok", path: cp.helpers.Path("kwok"), args: args, grace: 2 * time.Second, env: os.Environ(),
+		name: "kwok", path: cp.helpers.Path("kwok"), args: args, env: os.Environ(),
 	}); err != nil {
 		return err
 	}

@@ -40,7 +40,8 @@ const (
 type Row struct {
 	// Tenant that it belongs to; "" is the platform.
 	Tenant string `json:"tenant,omitempty"`
-	// Kind is Cluster, Tenant, Sync, Kustomization or HelmRelease.
+	// Kind is Cluster, Tenant, Sync, Kustomization or HelmRelease, or that of a workload
+	// that got stuck.
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
@@ -52,23 +53,22 @@ type Row struct {
 // Picture is a cluster at one moment, in the order of printing.
 type Picture []Row
 
-// Look takes a picture of a cluster, named as in the fleet. Parents are read before their children, so that
-// a parent that is Ready never stands without them.
+// Look takes a picture of a cluster, named as in the fleet. Parents are read before their
+// children, so that a parent that is Ready never stands without them.
 func Look(ctx context.Context, c client.Client, cluster string) (Picture, error) {
 	tenants := &v1alpha1.TenantList{}
-	kustomizations := &kustomizev1.KustomizationList{}
+	parents, kustomizations := &kustomizev1.KustomizationList{}, &kustomizev1.KustomizationList{}
 	releases := &helmv2.HelmReleaseList{}
 	namespaces := &corev1.NamespaceList{}
 	gits, ocis, buckets := &sourcev1.GitRepositoryList{}, &sourcev1.OCIRepositoryList{}, &sourcev1.BucketList{}
-	var platform Picture
-	if err := c.List(ctx, kustomizations, client.InNamespace(FluxNamespace)); err != nil {
-		return nil, err
-	}
-	own := kustomizations.DeepCopy().Items
-	for _, l := range []client.ObjectList{tenants, gits, ocis, buckets, kustomizations, releases, namespaces} {
+	for _, l := range []client.ObjectList{parents, tenants, gits, ocis, buckets, kustomizations, releases, namespaces} {
 		if err := c.List(ctx, l); err != nil {
 			return nil, err
 		}
+	}
+	stuck, err := stuckRows(ctx, c)
+	if err != nil {
+		return nil, err
 	}
 	failing := failures{}
 	for i := range gits.Items {
@@ -80,16 +80,16 @@ func Look(ctx context.Context, c client.Client, cluster string) (Picture, error)
 	for i := range buckets.Items {
 		failing.note(sourcev1.BucketKind, &buckets.Items[i], buckets.Items[i].Status.Conditions)
 	}
-	for i := range own {
-		platform = append(platform, kustomizationRow(&own[i], "", failing))
-	}
 	tenantOf := map[string]string{}
 	for _, ns := range namespaces.Items {
-		if t := ns.Labels[v1alpha1.TenantLabel]; t != "" {
-			tenantOf[ns.Name] = t
-		}
+		tenantOf[ns.Name] = ns.Labels[v1alpha1.TenantLabel]
 	}
 	children := map[string]Picture{}
+	for i := range parents.Items {
+		if k := &parents.Items[i]; tenantOf[k.Namespace] == "" {
+			children[""] = append(children[""], kustomizationRow(k, "", failing))
+		}
+	}
 	for i := range kustomizations.Items {
 		k := &kustomizations.Items[i]
 		if t := tenantOf[k.Namespace]; t != "" {
@@ -97,12 +97,14 @@ func Look(ctx context.Context, c client.Client, cluster string) (Picture, error)
 		}
 	}
 	for i := range releases.Items {
-		h := &releases.Items[i]
-		if t := tenantOf[h.Namespace]; t != "" {
-			children[t] = append(children[t], releaseRow(h, t))
-		}
+		t := tenantOf[releases.Items[i].Namespace]
+		children[t] = append(children[t], releaseRow(&releases.Items[i], t))
 	}
-	picture := append(Picture{clusterRow(cluster, platform)}, platform...)
+	for _, r := range stuck {
+		r.Tenant = tenantOf[r.Namespace]
+		children[r.Tenant] = append(children[r.Tenant], r)
+	}
+	picture := append(Picture{clusterRow(cluster, children[""])}, children[""]...)
 	slices.SortFunc(tenants.Items, func(a, b v1alpha1.Tenant) int { return strings.Compare(a.Name, b.Name) })
 	for i := range tenants.Items {
 		t := &tenants.Items[i]
@@ -122,22 +124,28 @@ func Look(ctx context.Context, c client.Client, cluster string) (Picture, error)
 // clusterRow sums up what the platform itself applies.
 func clusterRow(cluster string, platform Picture) Row {
 	r := Row{Kind: "Cluster", Name: cluster, Health: Ready}
-	ready := 0
+	ready, all := 0, 0
 	for _, p := range platform {
+		if p.Kind == "Kustomization" {
+			all++
+		}
 		switch {
-		case p.Health == Ready:
+		case p.Health == Ready || p.Health == Refused:
+			if p.Kind != "Kustomization" {
+				continue
+			}
 			ready++
-			if p.Name == FluxNamespace {
+			if p.Namespace == FluxNamespace && p.Name == FluxNamespace {
 				r.Revision = p.Revision
 			}
 		case p.Health == Failed || r.Health == Ready:
 			r.Health = p.Health
 		}
 	}
-	if len(platform) == 0 {
+	if all == 0 {
 		r.Health = Progressing
 	}
-	r.Message = fmt.Sprintf("%d of %d Kustomizations of the platform Ready", ready, len(platform))
+	r.Message = fmt.Sprintf("%d of %d Kustomizations of the platform Ready", ready, all)
 	return r
 }
 

@@ -90,14 +90,17 @@ func openStore(name string) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	unlock, err := tryLock(filepath.Join(dir, "lock"))
-	for tries := 0; errors.Is(err, errLocked) && tries < 10; tries++ {
-		// Who asks whether a cluster runs holds the lock for a moment.
-		time.Sleep(50 * time.Millisecond)
+	var unlock func()
+	for range 10 {
+		// Who asks whether a cluster runs, or sweeps, holds the lock for a moment.
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
 		unlock, err = tryLock(filepath.Join(dir, "lock"))
+		if err == nil || !errors.Is(err, errLocked) && !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
 	}
 	if errors.Is(err, errLocked) {
 		return nil, fmt.Errorf("cluster %s %w: stop it with `tenantry down --name %s`, or start another with --name", name, ErrRunning, name)
@@ -133,10 +136,51 @@ func (s *store) clear(keep ...string) error {
 	return nil
 }
 
-// close gives the name free. The logs stay until the next start.
-func (s *store) close() error {
+// close gives the name free. The logs stay until the next start; of a passing cluster
+// nothing does.
+func (s *store) close(passing bool) error {
 	defer s.unlock()
+	if passing {
+		return os.RemoveAll(s.dir)
+	}
 	return s.clear("logs")
+}
+
+// passing begins the names of clusters that are for one run of a program. The names hold
+// its id.
+const passing = "passing-"
+
+// PassingName is a name for a cluster that is gone with this program, whatever ends it:
+// what it leaves when it is killed, the next one sweeps.
+func PassingName(n int) string { return fmt.Sprintf("%s%d-%d", passing, os.Getpid(), n) }
+
+// Sweep clears up after programs that were killed while they had passing clusters.
+func Sweep() error {
+	root, err := StateDir()
+	if err != nil {
+		return err
+	}
+	dirs, err := filepath.Glob(filepath.Join(root, passing+"*"))
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		unlock, err := tryLock(filepath.Join(dir, "lock"))
+		if errors.Is(err, errLocked) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		s := &store{dir: dir, unlock: unlock}
+		if old, err := readState(dir); err == nil {
+			endLeftovers(old.Processes)
+		}
+		if err := s.close(true); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // change writes the state anew.
@@ -261,5 +305,5 @@ func Down(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return left.close()
+	return left.close(strings.HasPrefix(name, passing))
 }

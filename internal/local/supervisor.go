@@ -14,8 +14,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
-	"time"
 )
 
 // supervisor starts processes, notices when one dies, and stops them in reverse order.
@@ -35,11 +33,10 @@ type supervisor struct {
 
 // processSpec says what to run.
 type processSpec struct {
-	name  string
-	path  string
-	args  []string
-	env   []string
-	grace time.Duration
+	name string
+	path string
+	args []string
+	env  []string
 }
 
 // process is one running program.
@@ -129,7 +126,8 @@ func (s *supervisor) wait(p *process) {
 	}
 }
 
-// stop ends everything, the last started first.
+// stop ends everything, the last started first. It kills: what they hold is thrown away
+// with the run, and whoever waits for its end does not wait for theirs.
 func (s *supervisor) stop() {
 	s.mu.Lock()
 	if s.stopping {
@@ -139,8 +137,11 @@ func (s *supervisor) stop() {
 	s.stopping = true
 	processes := s.processes
 	s.mu.Unlock()
-	for i := len(processes) - 1; i >= 0; i-- {
-		processes[i].stop()
+	for _, p := range slices.Backward(processes) {
+		_ = p.cmd.Process.Kill() // gone already is as good
+	}
+	for _, p := range processes {
+		<-p.done
 	}
 	close(s.spawn)
 	s.mu.Lock()
@@ -163,16 +164,6 @@ func (s *supervisor) restart(name string) error {
 	_ = old.cmd.Process.Kill() // gone already is as good
 	<-old.done
 	return s.start(old.processSpec)
-}
-
-func (p *process) stop() {
-	_ = p.cmd.Process.Signal(syscall.SIGTERM) // gone already is as good
-	select {
-	case <-p.done:
-	case <-time.After(p.grace):
-		_ = p.cmd.Process.Kill()
-		<-p.done
-	}
 }
 
 func (s *supervisor) logFile(name string) string { return filepath.Join(s.logs, name+".log") }

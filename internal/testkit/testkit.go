@@ -80,7 +80,7 @@ func fail(err error) int {
 }
 
 func start(ctx context.Context, dir string, opts Options) (*API, func(), error) {
-	helpers, err := local.FindHelpers(ctx, Progress{})
+	helpers, err := local.FindHelpers(ctx, "", Progress{})
 	if err != nil {
 		return nil, func() {}, err
 	}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package world
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// tape keeps what came from outside, for runs without it: whole repositories, and the
+// answers to requests that only read. A nil tape has nothing.
+//
+//	git/HOST/PATH.git    a mirror
+//	http/HOST/SUM.json   what was asked for and how it was answered
+//	http/HOST/SUM        the answer's content
+type tape struct {
+	dir string
+	// records says that it may be added to.
+	records bool
+	mu      sync.Mutex
+}
+
+// take is one answer on the tape.
+type take struct {
+	URL    string            `json:"url"`
+	Header map[string]string `json:"header"`
+}
+
+func openTape(record, replay string) (*tape, error) {
+	switch {
+	case record != "":
+		return &tape{dir: record, records: true}, os.MkdirAll(record, 0o755) //nolint:gosec // it is to be committed and read by others
+	case replay != "":
+		if info, err := os.Stat(replay); err != nil || !info.IsDir() {
+			return nil, fmt.Errorf("%s is not a directory that --record has written", replay)
+		}
+		return &tape{dir: replay}, nil
+	}
+	return nil, nil //nolint:nilnil // a nil tape has nothing
+}
+
+func (t *tape) replays() bool { return t != nil && !t.records }
+
+func (t *tape) hasHost(host string) bool {
+	if t == nil {
+		return false
+	}
+	info, err := os.Stat(filepath.Join(t.dir, "git", host))
+	return err == nil && info.IsDir()
+}
+
+// repository is the mirror of one, or "".
+func (t *tape) repository(host, path string) string {
+	if t == nil || !filepath.IsLocal(path) {
+		return ""
+	}
+	bare := filepath.Join(t.dir, "git", host, filepath.FromSlash(path)+".git")
+	if _, err := os.Stat(filepath.Join(bare, "HEAD")); err != nil {
+		return ""
+	}
+	return bare
+}
+
+// mirror clones a repository onto the tape as the client would have, once.
+func (t *tape) mirror(ctx context.Context, address, host, path, authorization string) (string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if bare := t.repository(host, path); bare != "" {
+		return bare, nil
+	}
+	if !filepath.IsLocal(path) {
+		return "", fmt.Errorf("%s is no path of a repository", path)
+	}
+	bare := filepath.Join(t.dir, "git", host, filepath.FromSlash(path)+".git")
+	if err := os.MkdirAll(filepath.Dir(bare), 0o755); err != nil { //nolint:gosec // see openTape
+		return "", err
+	}
+	tmp, err := os.MkdirTemp(filepath.Dir(bare), "tmp-*")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.RemoveAll(tmp) }() // gone already when renamed
+	env := append(os.Environ(), "GIT_TERMINAL_PROMPT=0")
+	if authorization != "" {
+		// By the environment: arguments are seen by all users of a machine.
+		env = append(env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http.extraHeader", "GIT_CONFIG_VALUE_0=Authorization: "+authorization)
+	}
+	if _, err := runGit(ctx, filepath.Dir(bare), env, nil, "clone", "--quiet", "--mirror", address, tmp); err != nil {
+		return "", err
+	}
+	// Where it is from stays out of it: an address may hold a password.
+	if _, err := runGit(ctx, tmp, env, nil, "remote", "remove", "origin"); err != nil {
+		return "", err
+	}
+	if err := os.Rename(tmp, bare); err != nil && t.repository(host, path) == "" {
+		return "", err // another cluster's world was not faster either
+	}
+	return bare, nil
+}
+
+// keyOf is the name of a request's answer. What signs a URL differs each time.
+func (t *tape) keyOf(method, address string) (file, clean string) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", ""
+	}
+	q := u.Query()
+	maps.DeleteFunc(q, func(k string, _ []string) bool {
+		return strings.HasPrefix(strings.ToLower(k), "x-amz-") || strings.HasPrefix(strings.ToLower(k), "x-goog-")
+	})
+	u.RawQuery, u.User, u.Scheme = q.Encode(), nil, ""
+	sum := sha256.Sum256([]byte(method + " " + u.String()))
+	return filepath.Join(t.dir, "http", u.Hostname(), hex.EncodeToString(sum[:12])), "https:" + u.String()
+}
+
+// secret tells whether a request asks for a token rather than for content.
+func secret(u *url.URL) bool {
+	q := u.Query()
+	return q.Has("scope") || q.Has("service") || strings.HasSuffix(u.Path, "/token") || strings.Contains(u.Path, "oauth2")
+}
+
+// serveTape answers from a recording.
+func (w *World) serveTape(out http.ResponseWriter, r *http.Request, scheme string) bool {
+	t := w.tape
+	if !t.replays() {
+		return false
+	}
+	for _, suffix := range []string{"/info/refs", "/git-upload-pack"} {
+		if path, ok := strings.CutSuffix(r.URL.Path, suffix); ok {
+			if bare := t.repository(hostOf(r.Host), repoPath(path)); bare != "" {
+				w.serveGit(out, r, bare, suffix[1:])
+				return true
+			}
+		}
+	}
+	file, _ := t.keyOf(r.Method, scheme+"://"+r.Host+r.URL.RequestURI())
+	meta, err := os.ReadFile(file + ".json")
+	if err != nil {
+		return false
+	}
+	k := take{}
+	if err := json.Unmarshal(meta, &k); err != nil {
+		return false
+	}
+	for name, value := range k.Header {
+		out.Header().Set(name, value)
+	}
+	if r.Method == http.MethodHead {
+		return true
+	}
+	content, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = content.Close() }() // it was only read
+	_, _ = io.Copy(out, content)           // the client may be gone
+	return true
+}
+
+// kept are the headers of an answer that clients go by.
+var kept = []string{"Content-Type", "Content-Length", "Docker-Content-Digest", "Docker-Distribution-Api-Version", "Etag", "Last-Modified", "Link"}
+
+// keep passes an answer's content on and puts it onto the tape when it came whole.
+func (t *tape) keep(out io.Writer, method, address string, resp *http.Response) error {
+	file, clean := t.keyOf(method, address)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // see openTape
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(file), "tmp-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(tmp.Name()) }() // gone already when renamed
+	_, err = io.Copy(io.MultiWriter(out, tmp), resp.Body)
+	if closed := tmp.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return err
+	}
+	k := take{URL: clean, Header: map[string]string{}}
+	for _, name := range kept {
+		if v := resp.Header.Get(name); v != "" {
+			k.Header[name] = v
+		}
+	}
+	meta, err := json.MarshalIndent(k, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.Chmod(tmp.Name(), 0o644); err != nil { //nolint:gosec // see openTape
+		return err
+	}
+	if err := os.Rename(tmp.Name(), file); err != nil {
+		return err
+	}
+	return os.WriteFile(file+".json", append(meta, '\n'), 0o644) //nolint:gosec // see openTape
+}
