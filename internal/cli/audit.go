@@ -7,16 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tenantry/tenantry/internal/attack"
 	"github.com/tenantry/tenantry/internal/audit"
 	"github.com/tenantry/tenantry/internal/install"
-	"github.com/tenantry/tenantry/internal/kube"
 )
 
 // auditOptions are the flags of audit.
@@ -108,55 +105,26 @@ type auditedTenant struct {
 func runAudit(ctx context.Context, s Streams, o auditOptions, cfg *rest.Config, suite *attack.Suite, names []string) error {
 	live := newCounter(s.Err)
 	defer live.end()
-	runner, err := attack.NewRunner(cfg, attack.Options{Parallel: o.parallel, Progress: func(r attack.Result) { live.add("tenant " + r.Tenant) }})
+	installer, err := install.New(cfg)
 	if err != nil {
 		return err
 	}
-	cfg = kube.Unthrottled(cfg)
-	c, err := kube.NewClient(cfg)
-	if err != nil {
-		return fmt.Errorf("talk to %s: %w", cfg.Host, err)
-	}
-	scenes, err := scenes(ctx, c, names)
+	set, err := installer.Set()
 	if err != nil {
 		return err
 	}
-	kinds, err := attack.ReadKinds(cfg)
+	found, err := audit.Run(ctx, cfg, audit.Options{
+		Suite: suite, Tenants: names, Parallel: o.parallel, Installed: set.All(), AttacksOnly: len(o.only) > 0,
+		Begin:    func(total int) { live.begin(total, "attack") },
+		Progress: func(r attack.Result) { live.add("tenant " + r.Tenant) },
+	})
 	if err != nil {
-		return err
-	}
-	a := audited{Server: cfg.Host}
-	if a.Lacking, err = runner.Lacking(ctx); err != nil {
-		return err
-	}
-	start := time.Now()
-	live.begin(len(scenes)*len(suite.Attacks), "attack")
-	if a.Results, err = runner.Run(ctx, suite, kinds, scenes...); err != nil {
 		return err
 	}
 	live.end()
-	took := time.Since(start)
-	facts, err := readCluster(ctx, cfg, c)
-	if err != nil {
-		return err
-	}
-	read, skipped := audit.Read(facts)
-	for i := range a.Results {
-		r := &a.Results[i]
-		if r.Outcome != attack.Through {
-			continue
-		}
-		if why := audit.Meant(facts, *r); why != "" {
-			r.Outcome, r.Reason = attack.Excepted, why
-		} else {
-			a.Findings = append(a.Findings, audit.Blame(facts, read, *r))
-		}
-	}
-	if len(o.only) == 0 {
-		a.Findings, a.Skipped = append(a.Findings, read...), skipped
-	}
-	a.sum(scenes)
-	if err := printAudit(s, o, a, took); err != nil {
+	a := audited{Server: cfg.Host, Findings: found.Findings, Skipped: found.Skipped, Lacking: found.Lacking, Results: found.Results}
+	a.sum(found.Tenants)
+	if err := printAudit(s, o, a, found.Took); err != nil {
 		return err
 	}
 	if len(a.Results) > 0 && !a.tested() {
@@ -168,46 +136,12 @@ func runAudit(ctx context.Context, s Streams, o auditOptions, cfg *rest.Config, 
 	return nil
 }
 
-// scenes are those of the tenants named, or of all.
-func scenes(ctx context.Context, c client.Client, names []string) ([]attack.Scene, error) {
-	cast, err := attack.ReadCast(ctx, c)
-	if err != nil {
-		return nil, fmt.Errorf("read the cluster's tenants: %w", err)
-	}
-	if len(names) == 0 {
-		for _, t := range cast.Tenants {
-			names = append(names, t.Name)
-		}
-	}
-	var all []attack.Scene
-	for _, n := range names {
-		sc, err := cast.Scene(n)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, sc)
-	}
-	return all, nil
-}
-
-func readCluster(ctx context.Context, cfg *rest.Config, c client.Client) (*audit.Facts, error) {
-	installer, err := install.New(cfg)
-	if err != nil {
-		return nil, err
-	}
-	set, err := installer.Set()
-	if err != nil {
-		return nil, err
-	}
-	return audit.Gather(ctx, c, set.All())
-}
-
 // sum counts, for each tenant, how its attacks ended.
-func (a *audited) sum(scenes []attack.Scene) {
-	for _, sc := range scenes {
-		t := auditedTenant{Name: sc.Tenant, Counts: map[attack.Outcome]int{}}
+func (a *audited) sum(tenants []string) {
+	for _, name := range tenants {
+		t := auditedTenant{Name: name, Counts: map[attack.Outcome]int{}}
 		for _, r := range a.Results {
-			if r.Tenant == sc.Tenant {
+			if r.Tenant == name {
 				t.Counts[r.Outcome]++
 			}
 		}
