@@ -8,7 +8,7 @@ TOOLS   := bin/tools
 KUBERNETES := 1.35 1.34
 FUZZTIME   ?= 30s
 
-.PHONY: demo build test test-kubernetes test-unit lint verify generate fuzz bench bench-fleet bench-validate bench-onboard bench-admission bench-audit clean help
+.PHONY: demo build test test-kubernetes test-unit lint verify generate fuzz bench bench-fleet bench-validate bench-onboard bench-admission bench-audit bench-test clean help
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -61,7 +61,7 @@ fuzz: ## Fuzz whatever parses, FUZZTIME (30s) each
 			go test -vet=off -short -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5x ./$$(dirname $$f) || exit 1; \
 		done; done
 
-bench: bench-fleet bench-validate bench-onboard bench-admission bench-audit ## Run every benchmark
+bench: bench-fleet bench-validate bench-onboard bench-admission bench-audit bench-test ## Run every benchmark
 
 bench-fleet: ## Fleets read and changed, of 100 to 10,000 tenants
 	go test -vet=off -run '^$$' -bench . -benchtime 5x ./internal/fleet
@@ -75,6 +75,9 @@ bench-validate: build ## Fleets checked, against kustomize and a validator one b
 	GOBIN=$(abspath $(TOOLS)) go install $(KUBECTL_VALIDATE)
 	TENANTRY_TOOLS=$(abspath $(TOOLS)) go test -vet=off -run '^$$' -bench 'Example|Program|OneByOne' -benchtime 3x -timeout 30m ./internal/lint
 	go test -vet=off -run '^$$' -bench Fleet -benchtime 3x -timeout 30m ./internal/lint
+
+bench-test: build ## The example fleet's two clusters in turn and at once, with attacks
+	@for n in 1 2 1 2; do echo "== --parallel $$n"; ./bin/tenantry test examples/fleet --parallel $$n 2>/dev/null | tail -1; done
 
 bench-onboard: build ## Tenants from apply to Ready, against raw writes
 	cd test/e2e && go build -buildvcs=false -o ../../bin/bench ./bench

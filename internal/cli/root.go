@@ -32,6 +32,9 @@ type Streams struct {
 // usageError is a mistake in how a command was called.
 type usageError struct{ error }
 
+// Unwrap gives what the mistake is.
+func (u usageError) Unwrap() error { return u.error }
+
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 // errQuiet fails a command that has said why already.
@@ -85,7 +88,7 @@ func newRoot(s Streams) *cobra.Command {
 		c.GroupID = "fleet"
 		root.AddCommand(c)
 	}
-	for _, c := range []*cobra.Command{newUp(s), newDown(s), newLocal(s)} {
+	for _, c := range []*cobra.Command{newTest(s), newUp(s), newDown(s), newLocal(s)} {
 		c.GroupID = "local"
 		root.AddCommand(c)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tenantry/tenantry/internal/expect"
 	"github.com/tenantry/tenantry/internal/fleet"
 	kinds "github.com/tenantry/tenantry/internal/schema"
 )
@@ -24,7 +25,8 @@ func newSchema(s Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "schema [KIND]",
 		Short: "Print JSON schemas for editors",
-		Long: "Prints the JSON schema of tenantry.yaml (Fleet), of Tenant, or of a kind of Flux. Without KIND it lists them.\n" +
+		Long: "Prints the JSON schema of tenantry.yaml (Fleet), of tests/*.yaml (Expectations), of Tenant,\n" +
+			"or of a kind of Flux. Without KIND it lists them.\n" +
 			"With --write DIR it writes them all, each to a file of its own, and says how an editor finds them.",
 		Example:           "  tenantry schema Tenant > tenant.schema.json\n  tenantry schema --write .schemas",
 		Args:              cobra.MaximumNArgs(1),
@@ -68,12 +70,15 @@ type editorSchema struct {
 // file is its name: those of kinds with a place in a cluster say their group.
 func (e editorSchema) file() string {
 	group, _, _ := strings.Cut(e.of, "/")
+	if strings.HasSuffix(e.of, ".yaml") {
+		group = "tenantry"
+	}
 	return strings.ToLower(e.kind) + "-" + strings.Split(group, ".")[0] + ".json"
 }
 
 // editorSchemas are all, by kind.
 func editorSchemas() ([]editorSchema, error) {
-	all := []editorSchema{{"Fleet", fleet.FileName, fleet.Schema}}
+	all := []editorSchema{{"Fleet", fleet.FileName, fleet.Schema}, {expect.Kind, expect.Dir + "/*.yaml", expect.Schema}}
 	set, err := kinds.For(kinds.Newest)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tenantry/tenantry/internal/expect"
 	"github.com/tenantry/tenantry/internal/fleet"
 	"github.com/tenantry/tenantry/internal/lint"
 	"github.com/tenantry/tenantry/internal/render"
@@ -173,6 +174,10 @@ func (o *validateOptions) lint(dir string) (*lint.Report, error) {
 		at = nil // it is a finding
 	case err != nil:
 		return nil, err
+	default:
+		if _, err := expect.Load(root); err != nil && !errors.As(err, &mistake) {
+			return nil, err
+		}
 	}
 	if o.tenant != "" {
 		urls, err := urlsOf(o.fleet, o.tenant)

@@ -21,7 +21,7 @@ import (
 // has the examples, and compares what they print with what the guide says they do. A
 // line "..." stands for any lines.
 func TestGuides(t *testing.T) {
-	for _, name := range []string{"onboard", "variables", "groups", "import", "validate"} {
+	for _, name := range []string{"onboard", "variables", "groups", "import", "validate", "test"} {
 		t.Run(name, func(t *testing.T) {
 			content, err := os.ReadFile(filepath.Join(root, "docs", "guides", name+".md"))
 			if err != nil {

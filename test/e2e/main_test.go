@@ -49,7 +49,7 @@ func run(m *testing.M) int {
 	if err := os.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state")); err != nil {
 		return fail(err)
 	}
-	helpers, err := local.FindHelpers(context.Background(), testkit.Progress{})
+	helpers, err := local.FindHelpers(context.Background(), "", testkit.Progress{})
 	if err != nil {
 		return fail(err)
 	}
@@ -100,6 +100,9 @@ func examples(t *testing.T) string {
 
 func write(t *testing.T, path, content string) {
 	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}

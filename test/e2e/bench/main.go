@@ -62,7 +62,7 @@ func with(ctx context.Context, binary string, controllers bool, run func(context
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	helpers, err := local.FindHelpers(ctx, testkit.Progress{})
+	helpers, err := local.FindHelpers(ctx, "", testkit.Progress{})
 	if err != nil {
 		return err
 	}
