@@ -59,6 +59,11 @@ func (o *testOptions) run(ctx context.Context, s Streams, dir string, stays *kee
 	if err := local.Sweep(); err != nil {
 		return fmt.Errorf("clear up after an earlier run: %w", err)
 	}
+	if o.record != "" {
+		if err := world.CleanTape(o.record); err != nil {
+			return fmt.Errorf("--record %s: %w", o.record, err)
+		}
+	}
 	if t.opts, err = t.options(); err != nil {
 		return err
 	}

@@ -72,8 +72,7 @@ type Run struct {
 	asked   []trial.Expectation
 }
 
-// Each runs clusters, so many at once, and gives each one's result to done, in the order
-// in which they end. Those that are wanted afterwards are not stopped: the caller does.
+// Each does something with clusters, so many at once.
 func Each(ctx context.Context, clusters []Cluster, parallel int, do func(context.Context, Cluster)) {
 	slots := make(chan struct{}, max(1, parallel))
 	var all sync.WaitGroup

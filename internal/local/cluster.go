@@ -219,6 +219,10 @@ func (c *Cluster) bootstrap(ctx context.Context) error {
 
 func (c *Cluster) bootstrapManifests() ([]byte, error) {
 	if c.opts.Bootstrap == "" {
+		c.note(Aside{
+			What: "bootstrap", Object: "clusters/" + c.opts.Cluster + "/flux-system",
+			Why: "it is not in the fleet: what `flux bootstrap` would write stands in for it, and Flux runs without the flags that a fleet gives it there",
+		})
 		return fmt.Appendf(nil, rootManifests, c.opts.Root, c.opts.Cluster), nil
 	}
 	k := krusty.MakeKustomizer(&krusty.Options{LoadRestrictions: types.LoadRestrictionsRootOnly, PluginConfig: types.DisabledPluginConfig()})

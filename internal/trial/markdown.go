@@ -35,8 +35,12 @@ func Markdown(out io.Writer, r *Run) error {
 				met++
 			}
 		}
-		w.line("| %s | %s | %s | %d of %d | %d | %d | %d of %d | %s |", cellText(c.Name), c.Kubernetes, verdict(c.Passed),
-			len(c.Items)-len(c.Bad()), len(c.Items), sum.Held, sum.Through, met, len(c.Expectations), seconds(c.Seconds))
+		held, through := fmt.Sprint(sum.Held), fmt.Sprint(sum.Through)
+		if len(c.Attacks) == 0 {
+			held, through = "none tried", ""
+		}
+		w.line("| %s | %s | %s | %d of %d | %s | %s | %d of %d | %s |", cellText(c.Name), c.Kubernetes, verdict(c.Passed),
+			len(c.Items)-len(c.Bad()), len(c.Items), held, through, met, len(c.Expectations), seconds(c.Seconds))
 	}
 	for i := range r.Clusters {
 		w.troubles(&r.Clusters[i])

@@ -126,8 +126,9 @@ func short(revision string) string {
 }
 
 func (w *printer) attacks(c *Cluster) {
-	if len(c.Attacks) > 0 {
-		w.line("\n  Attacks:")
+	w.line("\n  Attacks:")
+	if len(c.Attacks) == 0 {
+		w.line("    nobody was attacked")
 	}
 	alike := map[string]*Attacked{}
 	for _, a := range c.Attacks {

@@ -156,7 +156,7 @@ func (o *outside) recorded(w *World, out http.ResponseWriter, r *http.Request, t
 		out.Header()[name] = values
 	}
 	out.WriteHeader(resp.StatusCode)
-	if resp.StatusCode != http.StatusOK {
+	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusNotFound {
 		_, _ = io.Copy(out, resp.Body) // the client may be gone
 		return
 	}

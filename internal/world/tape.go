@@ -7,8 +7,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"net/http"
 	"net/url"
@@ -33,7 +35,9 @@ type tape struct {
 
 // take is one answer on the tape.
 type take struct {
-	URL    string            `json:"url"`
+	URL string `json:"url"`
+	// Status is 404 for what was looked for and is not there; 0 is 200.
+	Status int               `json:"status,omitempty"`
 	Header map[string]string `json:"header"`
 }
 
@@ -48,6 +52,32 @@ func openTape(record, replay string) (*tape, error) {
 		return &tape{dir: replay}, nil
 	}
 	return nil, nil //nolint:nilnil // a nil tape has nothing
+}
+
+// CleanTape removes what a run left on a tape that was killed while it recorded.
+func CleanTape(dir string) error {
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil || !strings.HasPrefix(e.Name(), "tmp-"):
+			return err
+		case e.IsDir():
+			return skip(os.RemoveAll(path))
+		default:
+			return os.Remove(path)
+		}
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// skip goes on behind a directory that was removed.
+func skip(err error) error {
+	if err != nil {
+		return err
+	}
+	return filepath.SkipDir
 }
 
 func (t *tape) replays() bool { return t != nil && !t.records }
@@ -156,15 +186,15 @@ func (w *World) serveTape(out http.ResponseWriter, r *http.Request, scheme strin
 	for name, value := range k.Header {
 		out.Header().Set(name, value)
 	}
-	if r.Method == http.MethodHead {
-		return true
-	}
 	content, err := os.Open(file)
 	if err != nil {
 		return false
 	}
 	defer func() { _ = content.Close() }() // it was only read
-	_, _ = io.Copy(out, content)           // the client may be gone
+	out.WriteHeader(max(k.Status, http.StatusOK))
+	if r.Method != http.MethodHead {
+		_, _ = io.Copy(out, content) // the client may be gone
+	}
 	return true
 }
 
@@ -190,6 +220,9 @@ func (t *tape) keep(out io.Writer, method, address string, resp *http.Response) 
 		return err
 	}
 	k := take{URL: clean, Header: map[string]string{}}
+	if resp.StatusCode != http.StatusOK {
+		k.Status = resp.StatusCode
+	}
 	for _, name := range kept {
 		if v := resp.Header.Get(name); v != "" {
 			k.Header[name] = v

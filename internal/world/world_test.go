@@ -522,3 +522,28 @@ func TestBadMappings(t *testing.T) {
 		}
 	}
 }
+
+// What a killed run left half-recorded is gone at the next start, and what is whole stays.
+func TestCleanTape(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"git/git.example.com/team/tmp-1/HEAD", "git/git.example.com/team/apps.git/HEAD", "http/example.com/tmp-2", "http/example.com/abc"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := CleanTape(dir); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"git/git.example.com/team/tmp-1": false, "http/example.com/tmp-2": false, "git/git.example.com/team/apps.git/HEAD": true, "http/example.com/abc": true} {
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
+			t.Errorf("%s is there: %v, want %v", name, err == nil, want)
+		}
+	}
+	if err := CleanTape(filepath.Join(dir, "nowhere")); err != nil {
+		t.Errorf("a tape that is not there yet: %v", err)
+	}
+}

@@ -279,15 +279,23 @@ func TestBadTests(t *testing.T) {
 	nothingLeft(t)
 }
 
-// --keep leaves a cluster that can be used and stopped, and lets go of the terminal.
+// --keep leaves a cluster that can be used and stopped, and lets go of the terminal. The
+// fleet is one that nobody has bootstrapped yet.
 func TestKeptClusters(t *testing.T) {
-	r := tenantry(t, "test", filepath.Join(root, "examples", "fleet"), "--cluster", "staging", "--attacks", "none", "--keep", "-o", "json")
+	dir := examples(t)
+	if err := os.RemoveAll(filepath.Join(dir, "fleet/clusters/staging/flux-system")); err != nil {
+		t.Fatal(err)
+	}
+	r := tenantry(t, "test", filepath.Join(dir, "fleet"), "--cluster", "staging", "--attacks", "none", "--keep", "-o", "json")
 	t.Cleanup(func() { _ = exec.Command(binary, "down", "--name", "test-staging").Run() })
 	if r.code != 0 {
 		t.Fatalf("exit code %d\n%s\n%s", r.code, r.out, r.err)
 	}
 	var got trial.Run
 	decode(t, r.out, &got)
+	if !slices.ContainsFunc(got.Clusters[0].Asides, func(a trial.Aside) bool { return a.What == "bootstrap" }) {
+		t.Error("nobody says that the cluster was not bootstrapped")
+	}
 	for _, name := range []string{"admin", "tenant-oil", "tenant-gas"} {
 		if _, err := os.Stat(got.Clusters[0].Kubeconfigs[name]); err != nil {
 			t.Errorf("kubeconfig of %s: %v", name, err)
