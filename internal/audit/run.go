@@ -88,6 +88,21 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) (*Outcome, error) {
 	return out, nil
 }
 
+// Look reads a cluster without attacking anybody: what weakens its walls, and the checks
+// that could not be made.
+func Look(ctx context.Context, cfg *rest.Config, installed []*unstructured.Unstructured) ([]Finding, map[string]string, error) {
+	c, err := kube.NewClient(kube.Unthrottled(cfg))
+	if err != nil {
+		return nil, nil, err
+	}
+	facts, err := Gather(ctx, c, installed)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, skipped := Read(facts)
+	return found, skipped, nil
+}
+
 // scenes are those of the tenants named, or of all.
 func (out *Outcome) scenes(ctx context.Context, c client.Client, names []string) ([]attack.Scene, error) {
 	cast, err := attack.ReadCast(ctx, c)

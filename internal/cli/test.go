@@ -65,7 +65,7 @@ func newTest(s Streams) *cobra.Command {
 	f.StringVar(&o.record, "record", "", "with --network: directory that keeps what was fetched, for later runs without a network")
 	f.StringVar(&o.recorded, "recorded", "", "directory that --record has written, to serve from")
 	f.StringVar(&o.attacks, "attacks", "alike", "whom to attack: alike plays all attacks on one of the tenants that differ by name alone, and on the others one for each policy; all plays all on every tenant; none")
-	f.BoolVar(&o.keep, "keep", false, "leave the clusters running and print their kubeconfigs; `tenantry down` stops them")
+	f.BoolVar(&o.keep, "keep", false, "leave the clusters running and print their kubeconfigs; tenantry down --name test-CLUSTER stops them")
 	f.BoolVar(&o.watch, "watch", false, "test again what changes in the directories, until interrupted")
 	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long a cluster may take to apply the fleet")
 	f.StringVarP(&o.output, "output", "o", "", "json, yaml, junit, markdown or html")

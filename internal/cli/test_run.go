@@ -92,10 +92,7 @@ func (o *testOptions) run(ctx context.Context, s Streams, dir string, stays *kee
 	case err != nil:
 		return err
 	case stays != nil && len(t.runs) > 0:
-		for _, r := range t.runs {
-			state := r.Live().State()
-			t.note("cluster %s runs on: tenantry down --name %s", state.Cluster, state.Name)
-		}
+		t.note("%s: one process holds what runs on. `tenantry down --name %s` ends it all.", count(len(t.runs), "cluster"), t.runs[0].Live().State().Name)
 		if err := stays.leave(passed); err != nil {
 			return err
 		}
@@ -258,11 +255,12 @@ func (t *testRun) render(name, minor string) (*render.Cluster, error) {
 // keptName is the name of a local cluster that stays.
 func keptName(cluster, minor string, several bool) string {
 	const most = 32
-	name := "test-" + cluster
+	suffix := ""
 	if several {
-		name += "-" + strings.ReplaceAll(minor, ".", "-")
+		suffix = "-" + strings.ReplaceAll(minor, ".", "-")
 	}
-	return strings.Trim(name[:min(len(name), most)], "-")
+	name := "test-" + cluster
+	return strings.Trim(name[:min(len(name), most-len(suffix))], "-") + suffix
 }
 
 // test runs one cluster and, unless it is wanted afterwards, stops it.

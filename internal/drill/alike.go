@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/tenantry/tenantry/api/v1alpha1"
@@ -21,12 +22,18 @@ type model struct {
 	picks  []string
 }
 
-// newModel picks from what was played on a tenant.
+// newModel picks from what was played on a tenant. One that something got through to is no
+// model: the others are to be attacked whole.
 func newModel(tenant string, results []attack.Result) model {
 	m, picked := model{tenant: tenant}, map[string]bool{}
 	for _, r := range results {
-		policy, _, _ := strings.Cut(r.Wall, "/")
-		if r.Tenant == tenant && r.Outcome == attack.Held && !picked[policy] {
+		if r.Tenant != tenant {
+			continue
+		}
+		if r.Outcome == attack.Through {
+			return model{tenant: tenant}
+		}
+		if policy, _, _ := strings.Cut(r.Wall, "/"); r.Outcome == attack.Held && !picked[policy] {
 			picked[policy] = true
 			m.picks = append(m.picks, r.ID)
 		}
@@ -34,11 +41,27 @@ func newModel(tenant string, results []attack.Result) model {
 	return m
 }
 
+// rights are what is bound on a cluster, and what the roles let.
+type rights struct {
+	bindings   []rbacv1.RoleBinding
+	everywhere []rbacv1.ClusterRoleBinding
+	// rules of roles: of a ClusterRole by its name, of a Role by namespace/name.
+	rules map[string][]rbacv1.PolicyRule
+}
+
+// of are the rules of a role that is bound in a namespace.
+func (r rights) of(ref rbacv1.RoleRef, namespace string) []rbacv1.PolicyRule {
+	if ref.Kind == "Role" {
+		return r.rules[namespace+"/"+ref.Name]
+	}
+	return r.rules[ref.Name]
+}
+
 // shapesOf are what the walls around tenants are made of, without the tenants' names: two
 // of one shape are alike. Policies are the same objects for all of them, and read no more
 // of a tenant than its Tenant and its namespaces' labels and annotations; RBAC is what is
 // bound to its people and accounts, wherever.
-func shapesOf(cast attack.Cast, bindings []rbacv1.RoleBinding, everywhere []rbacv1.ClusterRoleBinding) map[string]string {
+func shapesOf(cast attack.Cast, r rights) map[string]string {
 	parts, subjects := map[string][]any{}, map[string][]string{}
 	for _, t := range cast.Tenants {
 		parts[t.Name] = []any{t.Spec, t.Labels}
@@ -52,34 +75,31 @@ func shapesOf(cast attack.Cast, bindings []rbacv1.RoleBinding, everywhere []rbac
 		if parts[t] == nil {
 			continue
 		}
-		notes := maps.Clone(ns.Annotations)
-		delete(notes, v1alpha1.HashAnnotation) // a sum of what is there
-		parts[t] = append(parts[t], ns.Name, ns.Labels, notes)
+		parts[t] = append(parts[t], ns.Name, ns.Labels, notesOf(ns))
 		subjects["in "+name] = append(subjects["in "+name], t)
-		subjects["system:serviceaccounts:"+name] = append(subjects["system:serviceaccounts:"+name], t)
 	}
-	add := func(all []rbacv1.Subject, fields ...any) {
+	add := func(all []rbacv1.Subject, except string, fields ...any) {
 		for _, s := range all {
-			key := s.Name
-			if s.Kind == rbacv1.ServiceAccountKind {
-				key = "in " + s.Namespace
-			}
-			for _, t := range subjects[key] {
-				parts[t] = append(parts[t], s, fields)
+			for _, key := range keysOf(s) {
+				for _, t := range subjects[key] {
+					if t != except {
+						parts[t] = append(parts[t], s, fields)
+					}
+				}
 			}
 		}
 	}
-	for i := range bindings {
-		b := &bindings[i]
+	for i := range r.bindings {
+		b := &r.bindings[i]
+		rules, own := r.of(b.RoleRef, b.Namespace), ""
 		if ns := cast.Namespaces[b.Namespace]; ns != nil && parts[ns.Labels[v1alpha1.TenantLabel]] != nil {
-			t := ns.Labels[v1alpha1.TenantLabel]
-			parts[t] = append(parts[t], b.Namespace, b.Name, b.RoleRef, b.Subjects)
-			continue
+			own = ns.Labels[v1alpha1.TenantLabel]
+			parts[own] = append(parts[own], b.Namespace, b.Name, rules, b.Subjects)
 		}
-		add(b.Subjects, b.Namespace, b.RoleRef)
+		add(b.Subjects, own, b.Namespace, rules)
 	}
-	for i := range everywhere {
-		add(everywhere[i].Subjects, everywhere[i].RoleRef)
+	for i := range r.everywhere {
+		add(r.everywhere[i].Subjects, "", r.of(r.everywhere[i].RoleRef, ""))
 	}
 	shapes := map[string]string{}
 	for t, p := range parts {
@@ -92,4 +112,28 @@ func shapesOf(cast attack.Cast, bindings []rbacv1.RoleBinding, everywhere []rbac
 		shapes[t] = strings.ReplaceAll(string(content), t, "TENANT")
 	}
 	return shapes
+}
+
+// notesOf are a namespace's annotations but for a sum of what is there.
+func notesOf(ns *corev1.Namespace) map[string]string {
+	notes := maps.Clone(ns.Annotations)
+	delete(notes, v1alpha1.HashAnnotation)
+	return notes
+}
+
+// keysOf are the names by which a subject may be of a tenant: as one of its owners, or by
+// the namespace that its account is in.
+func keysOf(s rbacv1.Subject) []string {
+	keys := []string{s.Name}
+	if s.Kind == rbacv1.ServiceAccountKind {
+		keys = []string{"in " + s.Namespace, "system:serviceaccount:" + s.Namespace + ":" + s.Name, s.Namespace + "/" + s.Name, s.Namespace + ":" + s.Name}
+	}
+	if rest, ok := strings.CutPrefix(s.Name, "system:serviceaccount:"); ok {
+		namespace, _, _ := strings.Cut(rest, ":")
+		keys = append(keys, "in "+namespace)
+	}
+	if namespace, ok := strings.CutPrefix(s.Name, "system:serviceaccounts:"); ok {
+		keys = append(keys, "in "+namespace)
+	}
+	return keys
 }

@@ -65,8 +65,8 @@ type Run struct {
 	seen memory
 	// quiet is how long there is no news before a failure is believed.
 	quiet time.Duration
-	// changed are URLs whose content changed since the last round, nil in the first; before
-	// are the expectations of that round, and asked what was seen of them.
+	// changed are URLs whose content changed since the last round that came to its end;
+	// before are the expectations of that round, and asked what was seen of them.
 	changed []string
 	before  []expect.Expectation
 	asked   []trial.Expectation
@@ -154,6 +154,12 @@ func (r *Run) test(ctx context.Context) (trial.Cluster, error) {
 		out.Asides = append(out.Asides, trial.Aside(a))
 	}
 	out.Unmapped = r.live.Misses()
+	select {
+	case err := <-r.live.Dead():
+		return out, err // what it left looks as good as ever
+	default:
+	}
+	r.changed = nil
 	out.Steps, out.Seconds = r.steps.list(), time.Since(r.steps.start).Seconds()
 	return out, nil
 }

@@ -3,6 +3,7 @@
 package drill
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -124,6 +125,16 @@ func TestShapes(t *testing.T) {
 		"another role in its namespace": {func(_ *attack.Cast, b *[]rbacv1.RoleBinding, _ *[]rbacv1.ClusterRoleBinding) {
 			(*b)[0].RoleRef.Name = "cluster-admin"
 		}, false},
+		"a role of its own name with other rules": {func(_ *attack.Cast, b *[]rbacv1.RoleBinding, _ *[]rbacv1.ClusterRoleBinding) {
+			(*b)[0].RoleRef.Name, (*b)[2].RoleRef.Name = "gas-extra", "oil-extra"
+		}, false},
+		"a right of its people with another tenant": {func(_ *attack.Cast, b *[]rbacv1.RoleBinding, _ *[]rbacv1.ClusterRoleBinding) {
+			(*b)[0].Subjects = append((*b)[0].Subjects, rbacv1.Subject{Kind: rbacv1.GroupKind, Name: "oil-team"})
+			(*b)[2].Subjects = append((*b)[2].Subjects, rbacv1.Subject{Kind: rbacv1.GroupKind, Name: "another"})
+		}, false},
+		"a right of its account as a user": {func(_ *attack.Cast, _ *[]rbacv1.RoleBinding, e *[]rbacv1.ClusterRoleBinding) {
+			*e = append(*e, rbacv1.ClusterRoleBinding{Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: "system:serviceaccount:oil-web:default"}}})
+		}, false},
 		"a right of its people elsewhere": {func(_ *attack.Cast, b *[]rbacv1.RoleBinding, _ *[]rbacv1.ClusterRoleBinding) {
 			*b = append(*b, rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "platform"}, Subjects: []rbacv1.Subject{{Kind: rbacv1.GroupKind, Name: "oil-team"}}})
 		}, false},
@@ -139,7 +150,9 @@ func TestShapes(t *testing.T) {
 			c, bindings := cast()
 			var everywhere []rbacv1.ClusterRoleBinding
 			tc.change(&c, &bindings, &everywhere)
-			shapes := shapesOf(c, bindings, everywhere)
+			shapes := shapesOf(c, rights{bindings: bindings, everywhere: everywhere, rules: map[string][]rbacv1.PolicyRule{
+				"admin": {{Verbs: []string{"get"}}}, "cluster-admin": {{Verbs: []string{"*"}}}, "oil-extra": {{Verbs: []string{"list"}}}, "gas-extra": {{Verbs: []string{"delete"}}},
+			}})
 			if alike := shapes["oil"] == shapes["gas"]; alike != tc.alike {
 				t.Errorf("alike is %v:\n%s\n%s", alike, shapes["oil"], shapes["gas"])
 			}
@@ -158,5 +171,57 @@ func TestAModelPicksOneHeldAttackOfEachPolicy(t *testing.T) {
 	})
 	if want := []string{"c", "e"}; !slices.Equal(m.picks, want) {
 		t.Errorf("it picks %q, want %q", m.picks, want)
+	}
+	if m := newModel("oil", []attack.Result{{ID: "a", Tenant: "oil", Wall: "rbac", Outcome: attack.Held}, {ID: "b", Tenant: "oil", Wall: "rbac", Outcome: attack.Through}}); len(m.picks) != 0 {
+		t.Errorf("one whose wall is open is a model: %q", m.picks)
+	}
+}
+
+// A tenant is attacked again when it, or the walls of all, changed; a model that is like
+// that no more is none.
+func TestWhatChangedIsAttackedAgain(t *testing.T) {
+	t.Parallel()
+	m := &memory{}
+	round := func(walls, gas, oil string) map[string][]string {
+		now := state{walls: walls, tenants: map[string]string{}, shapes: map[string]string{}}
+		for name, shape := range map[string]string{"gas": gas, "oil": oil} {
+			if shape != "" {
+				now.tenants[name], now.shapes[name] = name+" "+shape, shape
+			}
+		}
+		changed := m.changed(now)
+		for shape, names := range changed {
+			if _, ok := m.models[shape]; !ok {
+				m.models[shape] = model{tenant: names[0], picks: []string{"a"}}
+			}
+		}
+		m.walls, m.tenants = now.walls, now.tenants
+		return changed
+	}
+	for i, step := range []struct {
+		walls, gas, oil string
+		changed         string
+		model           string
+	}{
+		{"w", "A", "A", "[gas oil]", "gas"},
+		{"w", "A", "A", "[]", "gas"},
+		{"w", "A", "B", "[oil]", "gas"},
+		{"w", "A", "A", "[oil]", "gas"}, // undone: like gas again
+		{"w", "B", "A", "[gas]", ""},
+		{"w", "A", "A", "[gas]", "gas"}, // the model shows it anew
+		{"v", "A", "A", "[gas oil]", "gas"},
+		{"v", "A", "", "[]", "gas"},
+	} {
+		var names []string
+		for _, n := range round(step.walls, step.gas, step.oil) {
+			names = append(names, n...)
+		}
+		slices.Sort(names)
+		if got := fmt.Sprint(names); got != step.changed {
+			t.Errorf("step %d: changed are %s, want %s", i, got, step.changed)
+		}
+		if got := m.models["A"].tenant; got != step.model {
+			t.Errorf("step %d: the model of A is %q, want %q", i, got, step.model)
+		}
 	}
 }

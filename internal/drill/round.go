@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"github.com/tenantry/tenantry/internal/attack"
@@ -63,80 +64,102 @@ func (r *Run) attack(ctx context.Context, cfg *rest.Config, out *trial.Cluster) 
 	if r.opts.Suite == nil {
 		return nil
 	}
-	changed, err := r.seen.changed(ctx, cfg)
+	now, err := look(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	if len(changed) > 0 {
-		start, n := time.Now(), 0
-		for _, names := range changed {
-			n += len(names)
-		}
-		if err := r.play(ctx, cfg, changed); err != nil {
-			return fmt.Errorf("attack: %w", err)
-		}
-		r.steps.note("attack "+counted(n, "tenant"), start)
-	}
-	out.Attacks, out.Findings = r.seen.attacks(), r.seen.findings
-	for _, id := range sorted(r.seen.skipped) {
-		out.Asides = append(out.Asides, trial.Aside{What: "check", Object: id, Why: "it was not made: " + r.seen.skipped[id]})
-	}
-	return nil
-}
-
-// play attacks tenants, given by their shapes: one of each shape with all there is.
-func (r *Run) play(ctx context.Context, cfg *rest.Config, shapes map[string][]string) error {
 	installed, err := r.opts.Installed(cfg)
 	if err != nil {
 		return err
 	}
+	if changed := r.seen.changed(now); len(changed) > 0 {
+		start, n := time.Now(), 0
+		for _, names := range changed {
+			n += len(names)
+		}
+		if err := r.play(ctx, cfg, installed, changed); err != nil {
+			return fmt.Errorf("attack: %w", err)
+		}
+		r.steps.note("attack "+counted(n, "tenant"), start)
+	}
+	r.seen.walls, r.seen.tenants = now.walls, now.tenants
+	read, skipped, err := audit.Look(ctx, cfg, installed)
+	if err != nil {
+		return fmt.Errorf("read the cluster: %w", err)
+	}
+	r.seen.read, r.seen.skipped = nil, skipped
+	for _, f := range read {
+		r.seen.read = append(r.seen.read, findingOf(f))
+	}
+	out.Attacks, out.Findings = r.seen.attacks(), r.seen.findings()
+	for _, id := range sorted(skipped) {
+		out.Asides = append(out.Asides, trial.Aside{What: "check", Object: id, Why: "it was not made: " + skipped[id]})
+	}
+	return nil
+}
+
+// play attacks tenants, given by their shapes: one of each shape with all there is, the
+// others with what its walls held, and those with all there is of whom that shows anything
+// else.
+func (r *Run) play(ctx context.Context, cfg *rest.Config, installed []*unstructured.Unstructured, shapes map[string][]string) error {
 	w := r.cluster.Watcher
 	defer w.Done()
 	o := audit.Options{
-		Suite: r.opts.Suite, Parallel: parallelAttacks, Installed: installed,
+		Parallel: parallelAttacks, Installed: installed, AttacksOnly: true,
 		Begin:    func(total int) { w.Count(total, "attack") },
 		Progress: func(a attack.Result) { w.Add("tenant " + a.Tenant) },
 	}
+	attackAll := func(tenants []string, suite *attack.Suite, alike string) (*audit.Outcome, error) {
+		if len(tenants) == 0 {
+			return &audit.Outcome{}, nil
+		}
+		o.Tenants, o.Suite = slices.Sorted(slices.Values(tenants)), suite
+		found, err := audit.Run(ctx, cfg, o)
+		if err == nil {
+			r.seen.take(found, alike)
+		}
+		return found, err
+	}
+	var whole []string
 	for shape, names := range shapes {
 		if _, known := r.seen.models[shape]; r.opts.EveryAttack {
-			o.Tenants = append(o.Tenants, names...)
+			whole = append(whole, names...)
 		} else if !known {
-			o.Tenants = append(o.Tenants, names[0])
+			whole = append(whole, names[0])
 		}
 	}
-	slices.Sort(o.Tenants)
-	if len(o.Tenants) > 0 {
-		found, err := audit.Run(ctx, cfg, o)
+	found, err := attackAll(whole, r.opts.Suite, "")
+	if err != nil || r.opts.EveryAttack {
+		return err
+	}
+	whole = nil
+	for shape, names := range shapes {
+		m, known := r.seen.models[shape]
+		if !known {
+			m = newModel(names[0], found.Results)
+			r.seen.models[shape] = m
+		}
+		others := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == m.tenant })
+		if len(m.picks) == 0 {
+			whole = append(whole, others...)
+			continue
+		}
+		picks, err := r.opts.Suite.Select(m.picks...)
 		if err != nil {
 			return err
 		}
-		r.seen.take(found, "")
-		for shape, names := range shapes {
-			if _, known := r.seen.models[shape]; !known {
-				r.seen.models[shape] = newModel(names[0], found.Results)
+		sampled, err := attackAll(others, picks, m.tenant)
+		if err != nil {
+			return err
+		}
+		for _, result := range sampled.Results {
+			if result.Outcome != attack.Held && !slices.Contains(whole, result.Tenant) {
+				whole = append(whole, result.Tenant)
 			}
 		}
 	}
-	if r.opts.EveryAttack {
-		return nil
-	}
-	for shape, names := range shapes {
-		m := r.seen.models[shape]
-		o.Tenants = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == m.tenant })
-		if len(o.Tenants) == 0 || len(m.picks) == 0 {
-			continue
-		}
-		if o.Suite, err = r.opts.Suite.Select(m.picks...); err != nil {
-			return err
-		}
-		o.AttacksOnly = true
-		found, err := audit.Run(ctx, cfg, o)
-		if err != nil {
-			return err
-		}
-		r.seen.take(found, m.tenant)
-	}
-	return nil
+	_, err = attackAll(whole, r.opts.Suite, "")
+	return err
 }
 
 // parallelAttacks keeps the API server of a laptop busy.
@@ -176,7 +199,7 @@ func (r *Run) ask(ctx context.Context, cfg *rest.Config, out *trial.Cluster) err
 		})
 		w.Add(e.Name)
 	}
-	r.asked = out.Expectations
+	r.asked, r.before = out.Expectations, mine
 	w.Done()
 	r.steps.note("ask "+counted(len(mine), "expectation"), start)
 	return nil
@@ -189,30 +212,22 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// stands gives what was seen of a commit before, where neither it nor what it is made to
-// changed since: it takes longer than everything else.
+// stands gives what was seen of a commit before, where all that changed since are the
+// repositories of other tenants: a commit takes longer than everything else.
 func (r *Run) stands(e expect.Expectation, runner *expect.Runner) (trial.Expectation, bool) {
-	if e.Commit == nil || r.changed == nil {
+	if e.Commit == nil || !slices.ContainsFunc(r.before, func(o expect.Expectation) bool { return reflect.DeepEqual(o, e) }) {
 		return trial.Expectation{}, false
 	}
-	if url, why := runner.Repository(e.Commit); why != "" || slices.Contains(r.changed, url) {
-		return trial.Expectation{}, false
+	for _, url := range r.changed {
+		if of := runner.TenantOf(url); of == "" || of == e.Commit.Tenant {
+			return trial.Expectation{}, false
+		}
 	}
 	i := slices.IndexFunc(r.asked, func(t trial.Expectation) bool { return t.Name == e.Name && t.File == e.File && t.Line == e.Line })
-	if i < 0 || !reflect.DeepEqual(e, r.was(e)) {
+	if i < 0 {
 		return trial.Expectation{}, false
 	}
 	return r.asked[i], true
-}
-
-// was is an expectation as it was asked last.
-func (r *Run) was(e expect.Expectation) expect.Expectation {
-	for _, o := range r.before {
-		if o.Name == e.Name {
-			return o
-		}
-	}
-	return expect.Expectation{}
 }
 
 // AwaitChange waits until something of what the cluster is served changed.
@@ -222,9 +237,9 @@ func (r *Run) AwaitChange(ctx context.Context) error {
 		return err
 	}
 	r.steps.anew()
-	r.quiet, r.changed = local.Hasty, changed
+	r.quiet, r.changed = local.Hasty, append(r.changed, changed...)
 	return nil
 }
 
 // Expect has later tests ask something else.
-func (r *Run) Expect(e []expect.Expectation) { r.before, r.opts.Expectations = r.opts.Expectations, e }
+func (r *Run) Expect(e []expect.Expectation) { r.opts.Expectations = e }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tenantry/tenantry/api/v1alpha1"
+	"github.com/tenantry/tenantry/internal/world"
 )
 
 // commit brings a change to a tenant's repository, waits for what Flux makes of it, and
@@ -34,9 +35,6 @@ func (r *Runner) commit(ctx context.Context, e Expectation) (passed bool, seen s
 			files[name] = []byte(*content)
 		}
 	}
-	if err := r.repos.Lay(ctx, url, files); err != nil {
-		return false, err.Error()
-	}
 	defer func() {
 		// Also when the run was interrupted: it may be kept.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.Patience)
@@ -47,10 +45,19 @@ func (r *Runner) commit(ctx context.Context, e Expectation) (passed bool, seen s
 		}
 		r.settle(ctx, e.Commit.Tenant)
 	}()
-	deadline := time.Now().Add(r.Patience)
+	if err := r.repos.Lay(ctx, url, files); err != nil {
+		return false, err.Error()
+	}
+	deadline, ready := time.Now().Add(r.Patience), 0
 	for pause(ctx) {
 		var done bool
-		if done, passed, seen = r.outcome(ctx, e, before); done || time.Now().After(deadline) {
+		done, passed, seen = r.outcome(ctx, e, before)
+		if ready++; !done || !passed || e.Outcome != Ready {
+			ready = 0
+		}
+		// What is Ready has to stay so: who acts on it comes to it a moment later.
+		const twice = 2
+		if done && (ready == 0 || ready == twice) || time.Now().After(deadline) {
 			return passed, seen
 		}
 	}
@@ -66,6 +73,10 @@ func (r *Runner) Repository(c *Commit) (url, why string) {
 		for _, s := range t.Spec.Syncs {
 			switch {
 			case c.Sync != "" && s.Name != c.Sync:
+			case s.Source.Git != nil && t.Spec.Cordoned:
+				return "", fmt.Sprintf("tenant %s is cordoned: its syncs are suspended", c.Tenant)
+			case s.Source.Git != nil && s.Source.Git.Ref != nil && s.Source.Git.Ref.Branch == "":
+				return "", fmt.Sprintf("sync %s of tenant %s follows no branch: a commit does not reach it", s.Name, c.Tenant)
 			case s.Source.Git != nil:
 				return s.Source.Git.URL, ""
 			}
@@ -73,6 +84,24 @@ func (r *Runner) Repository(c *Commit) (url, why string) {
 		return "", fmt.Sprintf("tenant %s has no sync from Git%s", c.Tenant, map[bool]string{true: " called " + c.Sync}[c.Sync != ""])
 	}
 	return "", fmt.Sprintf("there is no tenant %s", c.Tenant)
+}
+
+// TenantOf is the tenant that alone syncs from a URL, or "" where it is nobody's or
+// several's, or the platform's.
+func (r *Runner) TenantOf(url string) string {
+	of := ""
+	for _, t := range r.cast.Tenants {
+		for _, s := range t.Spec.Syncs {
+			if s.Source.Git == nil || !world.SamePlace(s.Source.Git.URL, url) {
+				continue
+			}
+			if of != "" && of != t.Name {
+				return ""
+			}
+			of = t.Name
+		}
+	}
+	return of
 }
 
 // conditions are what Flux says of a tenant's Kustomizations and HelmReleases.
@@ -91,9 +120,14 @@ func (r *Runner) conditions(ctx context.Context, tenant string) (map[string]meta
 	}
 	all := map[string]metav1.Condition{}
 	note := func(kind string, o client.Object, conditions []metav1.Condition) {
-		if ready := meta.FindStatusCondition(conditions, "Ready"); ready != nil && own[o.GetNamespace()] {
-			all[kind+" "+o.GetNamespace()+"/"+o.GetName()] = *ready
+		if !own[o.GetNamespace()] {
+			return
 		}
+		ready := meta.FindStatusCondition(conditions, "Ready")
+		if ready == nil || ready.ObservedGeneration < o.GetGeneration() {
+			ready = &metav1.Condition{Status: metav1.ConditionUnknown, Message: "not looked at yet"}
+		}
+		all[kind+" "+o.GetNamespace()+"/"+o.GetName()] = *ready
 	}
 	for i := range kustomizations.Items {
 		note("Kustomization", &kustomizations.Items[i], kustomizations.Items[i].Status.Conditions)

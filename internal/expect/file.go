@@ -128,35 +128,38 @@ var verbs = []string{"get", "list", "create", "apply", "update", "delete"}
 
 // Load reads all expectations of a fleet. There need not be any.
 func Load(root string) ([]Expectation, error) {
-	var all []Expectation
 	dir := filepath.Join(root, Dir)
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil, err
+	}
+	var all []Expectation
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if ext := filepath.Ext(path); e.IsDir() || ext != ".yaml" && ext != ".yml" {
-			return nil
+		if ext := filepath.Ext(path); e.IsDir() || ext != ".yaml" && ext != ".yml" || strings.HasPrefix(e.Name(), ".") {
+			return nil // editors keep their own beside what is edited
 		}
-		more, err := read(root, path)
+		below, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		more, err := read(path, filepath.ToSlash(filepath.Join(Dir, below)))
 		all = append(all, more...)
 		return err
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
 	return all, err
 }
 
-func read(root, path string) ([]Expectation, error) {
+func read(path, name string) ([]Expectation, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	name, err := filepath.Rel(root, path)
-	if err != nil {
-		return nil, err
-	}
-	name = filepath.ToSlash(name)
 	strict, plain := yaml.NewDecoder(bytes.NewReader(content)), yaml.NewDecoder(bytes.NewReader(content))
 	strict.KnownFields(true)
 	var all []Expectation

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -93,26 +94,28 @@ func judge(e Expectation, message string) (bool, string) {
 	if message == "" {
 		return e.Outcome == Allowed, "allowed"
 	}
-	wall := attack.WallOf(message)
-	if !refusal(message) && wall == "" {
+	if !refusal(message) {
 		return false, "neither allowed nor refused: " + message // a mistake is no wall
 	}
-	seen := "refused: " + message
+	wall, seen := attack.WallOf(message), "refused: "+message
 	if wall != "" {
 		seen = "refused by " + wall + ": " + message
 	}
 	return e.Outcome == Refused && (e.By == "" || e.By == wall), seen
 }
 
+// mistakes are refusals of what could not have been meant.
+var mistakes = []string{"error looking up service account", "no PriorityClass with name", "because it is being terminated", "not found"}
+
 // refusal tells whether a message says that something may not be, rather than that it
 // can't.
 func refusal(message string) bool {
-	for _, s := range []string{"forbidden", "Forbidden", "cross-namespace references have been blocked", "denied"} {
+	for _, s := range mistakes {
 		if strings.Contains(message, s) {
-			return true
+			return false
 		}
 	}
-	return false
+	return strings.Contains(message, " is forbidden: ") || strings.Contains(message, "cross-namespace references have been blocked")
 }
 
 func (r *Runner) request(ctx context.Context, e Expectation) (bool, string) {
@@ -121,6 +124,9 @@ func (r *Runner) request(ctx context.Context, e Expectation) (bool, string) {
 		return false, why
 	}
 	o := &unstructured.Unstructured{Object: normal(e.Request.Object)}
+	if why := r.missing(ctx, e.Request.As, o); why != "" {
+		return false, why
+	}
 	if e.Request.Subresource != "" || !slices.Contains(verbs, e.Request.Verb) {
 		return r.review(ctx, e, who, o)
 	}
@@ -128,13 +134,30 @@ func (r *Runner) request(ctx context.Context, e Expectation) (bool, string) {
 	if err != nil {
 		return false, err.Error()
 	}
-	if err := r.send(ctx, as, e.Request.Verb, o); err != nil {
-		if e.Request.Verb == "get" && apierrors.IsNotFound(err) {
-			return judge(e, "") // it may look, and there is nothing
-		}
+	switch err := r.send(ctx, as, e.Request.Verb, o); {
+	case err == nil, e.Request.Verb == "get" && apierrors.IsNotFound(err): // it may look, and there is nothing
+		return judge(e, "")
+	case !apierrors.IsForbidden(err):
+		return false, "neither allowed nor refused: " + err.Error()
+	default:
 		return judge(e, err.Error())
 	}
-	return judge(e, "")
+}
+
+// missing says what of a request is not on the cluster: who is nobody is refused whatever
+// the walls are.
+func (r *Runner) missing(ctx context.Context, as As, o *unstructured.Unstructured) string {
+	if ns, name, ok := strings.Cut(as.ServiceAccount, "/"); ok {
+		if err := r.client.Get(ctx, client.ObjectKey{Namespace: ns, Name: name}, &corev1.ServiceAccount{}); err != nil {
+			return fmt.Sprintf("who asks: ServiceAccount %s/%s: %v", ns, name, err)
+		}
+	}
+	if ns := o.GetNamespace(); ns != "" {
+		if err := r.client.Get(ctx, client.ObjectKey{Name: ns}, &corev1.Namespace{}); err != nil {
+			return fmt.Sprintf("what is asked for: Namespace %s: %v", ns, err)
+		}
+	}
+	return ""
 }
 
 func (r *Runner) send(ctx context.Context, c client.Client, verb string, o *unstructured.Unstructured) error {
@@ -167,20 +190,28 @@ func (r *Runner) review(ctx context.Context, e Expectation, who attack.Subject, 
 	if err != nil {
 		return false, err.Error()
 	}
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: who.User, Groups: who.Groups,
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
 			Verb: e.Request.Verb, Group: mapping.Resource.Group, Version: mapping.Resource.Version, Resource: mapping.Resource.Resource,
 			Subresource: e.Request.Subresource, Namespace: o.GetNamespace(), Name: o.GetName(),
 		},
 	}}
-	if err := r.client.Create(ctx, review); err != nil {
+	// Asked as who it is about: the API server then knows the groups that everybody is in.
+	as, err := kube.NewClient(kube.As(r.cfg, who.User, who.Groups...))
+	if err != nil {
 		return false, err.Error()
 	}
-	if review.Status.Allowed {
-		return e.Outcome == Allowed, "allowed: " + review.Status.Reason
+	if err := as.Create(ctx, review); err != nil {
+		return false, err.Error()
 	}
-	return e.Outcome == Refused && (e.By == "" || e.By == attack.WallRBAC), "refused by rbac"
+	switch {
+	case review.Status.Allowed:
+		return e.Outcome == Allowed, "allowed: " + review.Status.Reason
+	case review.Status.EvaluationError != "":
+		return false, "neither allowed nor refused: " + review.Status.EvaluationError
+	default:
+		return e.Outcome == Refused && (e.By == "" || e.By == attack.WallRBAC), "refused by rbac"
+	}
 }
 
 // subject is who asks, or why there is nobody.

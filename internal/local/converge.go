@@ -66,7 +66,7 @@ func Converge(ctx context.Context, c client.Client, w Watching) (*Convergence, e
 	news, caughtUp := newNews(), false
 	for {
 		began := time.Now()
-		picture, err := Look(ctx, c, w.Cluster)
+		picture, err := look(ctx, c, w.Cluster)
 		// Looking at a large cluster takes of what it works with.
 		const share, most = 8, 3 * time.Second
 		pause := min(max(lookEvery, share*time.Since(began)), most)
@@ -94,6 +94,11 @@ func Converge(ctx context.Context, c client.Client, w Watching) (*Convergence, e
 			}
 			rest := picture.Good() || settled && time.Since(changed) > w.Quiet
 			if rest && (w.Behind == nil || caughtUp) {
+				select {
+				case err := <-w.Dead:
+					return out, err // what it left looks as good as ever
+				default:
+				}
 				out.Took = time.Since(start)
 				return out, nil
 			}
@@ -115,6 +120,14 @@ func Converge(ctx context.Context, c client.Client, w Watching) (*Convergence, e
 		case <-time.After(pause):
 		}
 	}
+}
+
+// look is Look with an end: an API server that hangs is asked again.
+func look(ctx context.Context, c client.Client, cluster string) (Picture, error) {
+	const most = 30 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	return Look(ctx, c, cluster)
 }
 
 // news knows what was seen of things, so that what fails, is tried again and fails as

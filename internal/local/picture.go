@@ -184,8 +184,9 @@ func kustomizationRow(k *kustomizev1.Kustomization, tenant string, failing failu
 		r.Health, r.Message = Ready, "suspended"
 		return r
 	}
-	if why := failing[k.Spec.SourceRef.Kind+" "+k.Namespace+"/"+k.Spec.SourceRef.Name]; why != "" && r.Health != Ready {
-		// Without a source nothing was tried, so nothing was refused.
+	if why := failing[k.Spec.SourceRef.Kind+" "+k.Namespace+"/"+k.Spec.SourceRef.Name]; why != "" {
+		// Without a source nothing was tried, so nothing was refused; and what was applied
+		// once is not what is there now.
 		r.Health, r.Message = Failed, "source: "+why
 		return r
 	}

@@ -4,6 +4,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -34,8 +35,8 @@ type source struct {
 // sources are all that the cluster has.
 func (c *Cluster) sources(ctx context.Context) ([]source, error) {
 	gits, ocis := &sourcev1.GitRepositoryList{}, &sourcev1.OCIRepositoryList{}
-	helms, buckets := &sourcev1.HelmRepositoryList{}, &sourcev1.BucketList{}
-	for _, l := range []client.ObjectList{gits, ocis, helms, buckets} {
+	helms, buckets, charts := &sourcev1.HelmRepositoryList{}, &sourcev1.BucketList{}, &sourcev1.HelmChartList{}
+	for _, l := range []client.ObjectList{gits, ocis, helms, buckets, charts} {
 		if err := c.client.List(ctx, l); err != nil {
 			return nil, err
 		}
@@ -58,6 +59,16 @@ func (c *Cluster) sources(ctx context.Context) ([]source, error) {
 	for i := range helms.Items {
 		h := &helms.Items[i]
 		all = append(all, source{h, sourcev1.HelmRepositoryKind, h.Spec.URL, name(h.Spec.SecretRef), name(h.Spec.CertSecretRef), nil, h.Spec.Suspend || h.Spec.Type == sourcev1.HelmRepositoryTypeOCI, h.Status.GetLastHandledReconcileRequest(), revisionOf(h.Status.Artifact)})
+	}
+	// Of a registry each chart is fetched by itself.
+	for i := range charts.Items {
+		c := &charts.Items[i]
+		h := slices.IndexFunc(helms.Items, func(h sourcev1.HelmRepository) bool {
+			return c.Spec.SourceRef.Kind == sourcev1.HelmRepositoryKind && h.Namespace == c.Namespace && h.Name == c.Spec.SourceRef.Name && h.Spec.Type == sourcev1.HelmRepositoryTypeOCI
+		})
+		if h >= 0 {
+			all = append(all, source{c, sourcev1.HelmChartKind, strings.TrimSuffix(helms.Items[h].Spec.URL, "/") + "/" + c.Spec.Chart, "", "", nil, c.Spec.Suspend, c.Status.GetLastHandledReconcileRequest(), revisionOf(c.Status.Artifact)})
+		}
 	}
 	for i := range buckets.Items {
 		b := &buckets.Items[i]
@@ -85,20 +96,24 @@ func (c *Cluster) tend(ctx context.Context, changed []string) error {
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for _, s := range all {
-		poke := slices.ContainsFunc(changed, func(url string) bool { return below(s.url, url) })
-		poke = c.tendRefs(ctx, s) || poke
-		mended, err := c.tendSecrets(ctx, s)
-		if err != nil {
-			return fmt.Errorf("%s %s/%s: %w", s.kind, s.GetNamespace(), s.GetName(), err)
-		}
-		if poke || mended {
-			if err := c.poke(ctx, s.Object); err != nil {
-				return err
-			}
+		// One that can't be tended keeps no other from being.
+		if err := c.tendSource(ctx, s, changed); err != nil {
+			errs = append(errs, fmt.Errorf("%s %s/%s: %w", s.kind, s.GetNamespace(), s.GetName(), err))
 		}
 	}
-	return c.tendDecryption(ctx)
+	return errors.Join(append(errs, c.tendDecryption(ctx))...)
+}
+
+func (c *Cluster) tendSource(ctx context.Context, s source, changed []string) error {
+	poke := slices.ContainsFunc(changed, func(url string) bool { return below(s.url, url) })
+	poke = c.tendRefs(ctx, s) || poke
+	mended, err := c.tendSecrets(ctx, s)
+	if poke || mended {
+		err = errors.Join(err, c.poke(ctx, s.Object))
+	}
+	return err
 }
 
 // below tells whether a URL is that of a mapping, or lies under it.

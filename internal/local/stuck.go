@@ -4,12 +4,10 @@ package local
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -35,13 +33,14 @@ func stuckRows(ctx context.Context, c client.Client) (Picture, error) {
 	if err := c.List(ctx, events, client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("reason", "FailedCreate")}); err != nil {
 		return nil, err
 	}
+	known := map[string]bool{}
 	for _, e := range events.Items {
-		lacks, err := lacksPods(ctx, c, e.InvolvedObject)
-		if err != nil {
-			return nil, err
-		}
 		r := Row{Kind: e.InvolvedObject.Kind, Namespace: e.Namespace, Name: e.InvolvedObject.Name, Health: Failed, Message: e.Message}
-		if lacks && !slices.ContainsFunc(all, func(o Row) bool { return o.Key() == r.Key() }) {
+		if known[r.Key()] {
+			continue
+		}
+		known[r.Key()] = true
+		if lacksPods(ctx, c, e.InvolvedObject) {
 			all = append(all, r)
 		}
 	}
@@ -49,29 +48,37 @@ func stuckRows(ctx context.Context, c client.Client) (Picture, error) {
 	return all, nil
 }
 
-// lacksPods tells whether something that once could not make a Pod still lacks it.
-func lacksPods(ctx context.Context, c client.Client, ref corev1.ObjectReference) (bool, error) {
-	want := map[string][2][]string{
-		"ReplicaSet":  {{"spec", "replicas"}, {"status", "replicas"}},
-		"StatefulSet": {{"spec", "replicas"}, {"status", "replicas"}},
-		"DaemonSet":   {{"status", "desiredNumberScheduled"}, {"status", "currentNumberScheduled"}},
-		"Job":         {{"spec", "completions"}, {"status", "succeeded"}},
-	}
-	paths, known := want[ref.Kind]
-	if !known {
-		return false, nil
+// makers are the kinds that make Pods, by the fields that say how many there are to be and
+// how many there are.
+var makers = map[string]struct {
+	version    string
+	want, have []string
+}{
+	"ReplicaSet":  {"apps/v1", []string{"spec", "replicas"}, []string{"status", "replicas"}},
+	"StatefulSet": {"apps/v1", []string{"spec", "replicas"}, []string{"status", "replicas"}},
+	"DaemonSet":   {"apps/v1", []string{"status", "desiredNumberScheduled"}, []string{"status", "currentNumberScheduled"}},
+	"Job":         {"batch/v1", []string{"spec", "completions"}, []string{"status", "succeeded"}},
+}
+
+// lacksPods tells whether something that once could not make a Pod still lacks it. Tenants
+// may write Events too: what is said there is asked about and not believed.
+func lacksPods(ctx context.Context, c client.Client, ref corev1.ObjectReference) bool {
+	maker, known := makers[ref.Kind]
+	if !known || ref.Name == "" || ref.Namespace == "" {
+		return false
 	}
 	o := &unstructured.Unstructured{}
-	o.SetGroupVersionKind(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
-	if err := c.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, o); apierrors.IsNotFound(err) {
-		return false, nil
-	} else if err != nil {
-		return false, fmt.Errorf("read %s %s/%s: %w", ref.Kind, ref.Namespace, ref.Name, err)
+	o.SetGroupVersionKind(schema.FromAPIVersionAndKind(maker.version, ref.Kind))
+	if err := c.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, o); err != nil {
+		return false
 	}
-	number := func(path []string) int64 {
+	number := func(path ...string) int64 {
 		n, _, _ := unstructured.NestedInt64(o.Object, path...)
 		return n
 	}
-	active, _, _ := unstructured.NestedInt64(o.Object, "status", "active") // of a Job alone
-	return number(paths[0]) > number(paths[1])+active, nil
+	want, have := number(maker.want...), number(maker.have...)
+	if ref.Kind == "Job" {
+		want, have = min(want-have, number("spec", "parallelism")), number("status", "active")
+	}
+	return want > have
 }

@@ -24,7 +24,10 @@ type supervisor struct {
 	record func([]processRecord) error
 
 	spawn chan func()
-	dead  chan error
+	// dead gives the first death to whoever asks, as often as it is asked.
+	dead chan error
+	died sync.Once
+	over chan struct{}
 
 	mu        sync.Mutex
 	processes []*process
@@ -60,7 +63,7 @@ func newSupervisor(logs string, record func([]processRecord) error) (*supervisor
 	if err := os.MkdirAll(logs, 0o700); err != nil {
 		return nil, err
 	}
-	s := &supervisor{logs: logs, record: record, spawn: make(chan func()), dead: make(chan error, 1)}
+	s := &supervisor{logs: logs, record: record, spawn: make(chan func()), dead: make(chan error), over: make(chan struct{})}
 	// On Linux a child may ask to die with the thread that started it. One thread
 	// starts them all and lives as long as we do.
 	go func() {
@@ -120,10 +123,18 @@ func (s *supervisor) wait(p *process) {
 	if err != nil {
 		end = "died: " + err.Error()
 	}
-	select {
-	case s.dead <- fmt.Errorf("%s %s; the end of %s:\n%s", p.name, end, s.logFile(p.name), s.tail(p.name)):
-	default: // the first death is the one to tell of
-	}
+	death := fmt.Errorf("%s %s; the end of %s:\n%s", p.name, end, s.logFile(p.name), s.tail(p.name))
+	s.died.Do(func() { // the first death is the one to tell of
+		go func() {
+			for {
+				select {
+				case s.dead <- death:
+				case <-s.over:
+					return
+				}
+			}
+		}()
+	})
 }
 
 // stop ends everything, the last started first. It kills: what they hold is thrown away
@@ -135,7 +146,7 @@ func (s *supervisor) stop() {
 		return
 	}
 	s.stopping = true
-	processes := s.processes
+	processes := slices.Clone(s.processes)
 	s.mu.Unlock()
 	for _, p := range slices.Backward(processes) {
 		_ = p.cmd.Process.Kill() // gone already is as good
@@ -144,6 +155,7 @@ func (s *supervisor) stop() {
 		<-p.done
 	}
 	close(s.spawn)
+	close(s.over)
 	s.mu.Lock()
 	s.processes = nil
 	s.mu.Unlock()

@@ -23,6 +23,9 @@ func (c *Cluster) cases() []report.Case {
 		return []report.Case{{Suite: suite, Group: "cluster", ID: "cluster", Title: "runs", State: report.Failed, Message: c.Error}}
 	}
 	var all []report.Case
+	if c.Late || len(c.Items) == 0 {
+		all = append(all, report.Case{Suite: suite, Group: "cluster", ID: "cluster", Title: "comes to rest", State: report.Failed, Message: "the time was over before all came to rest"})
+	}
 	for _, i := range c.Items {
 		group := i.Tenant
 		if group == "" {

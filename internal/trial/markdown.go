@@ -57,10 +57,13 @@ func Markdown(out io.Writer, r *Run) error {
 	return w.err
 }
 
-// cellText is text that breaks no table and is no markup.
-func cellText(s string) string {
-	return strings.NewReplacer("|", "\\|", "<", "&lt;", ">", "&gt;", "`", "'").Replace(oneLine(s))
-}
+// cellText is text that breaks no table and is no markup: it may be a tenant's own words.
+func cellText(s string) string { return markup.Replace(oneLine(s)) }
+
+var markup = strings.NewReplacer(
+	"|", `\|`, "<", "&lt;", ">", "&gt;", "&", "&amp;", `\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "!", `\!`, "#", `\#`,
+	"@", "@\u200b", "://", ":\u200b//", // neither mentions anybody nor is made a link
+)
 
 // code is text of others, fenced by more backticks than it has.
 func code(s string) string {
@@ -96,7 +99,7 @@ func (w *printer) troubles(c *Cluster) {
 	}
 	for _, e := range c.Expectations {
 		if !e.Passed {
-			w.line("**%s** (`%s`)\n\n- expected: %s\n- seen: %s\n", cellText(e.Name), e.Where(), cellText(e.Expected), cellText(e.Seen))
+			w.line("**%s** (`%s`)\n\n- expected: %s\n- seen: %s\n", cellText(e.Name), strings.ReplaceAll(e.Where(), "`", "'"), cellText(e.Expected), cellText(e.Seen))
 		}
 	}
 }

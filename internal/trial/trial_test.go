@@ -137,6 +137,9 @@ func TestFormatsTellOfEverything(t *testing.T) {
 				"staging", "1.35", "etcd died", "dry-run failed", "rbac-x", "it binds too much", "missed", "tests/a.yaml",
 				"ValidatingWebhookConfiguration w", "https://charts.example.com/index.yaml",
 			}, tc.more...) {
+				if name == "markdown" {
+					want = strings.ReplaceAll(want, "://", ":\u200b//")
+				}
 				if !strings.Contains(out.String(), want) {
 					t.Errorf("it does not say %q:\n%s", want, out)
 				}
@@ -147,6 +150,36 @@ func TestFormatsTellOfEverything(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What tenants write into a comment mentions nobody, links nowhere and is no markup.
+func TestMarkdownIsNoMarkupOfOthers(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"a|b <i> & `x`":              `a\|b &lt;i&gt; &amp; \` + "`x" + `\` + "`",
+		"[click](https://x.example)": "\\[click\\](https:\u200b//x.example)",
+		"![i](u) *b* _i_ @team #1":   "\\!\\[i\\](u) \\*b\\* \\_i\\_ @\u200bteam \\#1",
+		"two\nlines":                 "two lines",
+	} {
+		if got := cellText(in); got != want {
+			t.Errorf("%q becomes %q, want %q", in, got, want)
+		}
+	}
+	if got := code("a ``` b"); !strings.HasPrefix(got, "````\n") {
+		t.Errorf("the fence of what has one is %q", got)
+	}
+}
+
+// A run that was not at its end has a failure for CI, also where nothing failed.
+func TestALateRunFailsInCI(t *testing.T) {
+	t.Parallel()
+	for _, c := range []Cluster{{Name: "a", Late: true, Items: []Item{{Kind: "Tenant", Name: "x", Health: Ready}}}, {Name: "a"}} {
+		r := &Run{Clusters: []Cluster{c}}
+		r.Judge()
+		if out := r.Report(); r.Passed || out.Cases[0].State != report.Failed {
+			t.Errorf("passed is %v, and the first case %+v", r.Passed, out.Cases[0])
+		}
 	}
 }
 

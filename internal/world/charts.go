@@ -135,7 +135,7 @@ func serveFile(out http.ResponseWriter, r *http.Request, dir, rest string) {
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	info, err := f.Stat()
-	if err != nil || info.IsDir() || strings.HasPrefix(rest, ".git/") {
+	if _, ok := confined(dir, rest); err != nil || info.IsDir() || !ok {
 		http.NotFound(out, r)
 		return
 	}
@@ -144,6 +144,29 @@ func serveFile(out http.ResponseWriter, r *http.Request, dir, rest string) {
 		out.Header().Set("ETag", etag(content))
 	}
 	http.ServeContent(out, r, path.Base(rest), info.ModTime(), f)
+}
+
+// confined is a path below a directory, if all links in it stay below, and no part of it
+// is of a repository's own: there are credentials.
+func confined(dir, rest string) (full string, ok bool) {
+	root, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", false
+	}
+	full, err = filepath.EvalSymlinks(filepath.Join(root, filepath.FromSlash(rest)))
+	if err != nil {
+		return "", false
+	}
+	below, err := filepath.Rel(root, full)
+	if err != nil || !filepath.IsLocal(below) {
+		return "", false
+	}
+	for part := range strings.SplitSeq(rest+"/"+filepath.ToSlash(below), "/") {
+		if strings.EqualFold(part, ".git") {
+			return "", false
+		}
+	}
+	return full, true
 }
 
 func etag(content []byte) string {

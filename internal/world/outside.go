@@ -81,6 +81,12 @@ func newOutside(t *tape) *outside {
 // serve passes a request on, and keeps the answer where that is wanted.
 func (o *outside) serve(w *World, out http.ResponseWriter, r *http.Request, scheme string) {
 	target := &url.URL{Scheme: scheme, Host: r.Host}
+	if ip := net.ParseIP(hostOf(r.Host)); ip != nil && ip.IsLinkLocalUnicast() {
+		// Where a cloud keeps its machines' credentials: this machine's are nobody's business.
+		w.failed(target.String(), errors.New("an address of this machine's cloud is not asked"))
+		http.Error(out, "not asked from here", http.StatusForbidden)
+		return
+	}
 	if o.tape != nil {
 		if path, ok := gitPath(r.URL.Path); ok {
 			o.mirrored(w, out, r, target.JoinPath(path), path)
@@ -96,20 +102,27 @@ func (o *outside) serve(w *World, out http.ResponseWriter, r *http.Request, sche
 		Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(target); p.Out.Host = r.Host },
 		ErrorHandler: func(out http.ResponseWriter, _ *http.Request, err error) {
 			w.failed(target.String()+r.URL.Path, err)
-			http.Error(out, err.Error(), http.StatusBadGateway)
+			http.Error(out, withoutURL(err).Error(), http.StatusBadGateway)
 		},
 	}).ServeHTTP(out, r)
 }
 
 // failed notes a place that could not be asked, without what a query may hold.
 func (w *World) failed(address string, err error) {
+	err = withoutURL(err)
 	w.log.Printf("%s: %v", address, err)
-	var of *url.Error
-	if errors.As(err, &of) {
-		err = of.Err
-	}
 	address, _, _ = strings.Cut(address, "/info/refs")
 	w.missed(fmt.Sprintf("%s (%v)", address, err))
+}
+
+// withoutURL is an error without the address that a client puts into it, with all that
+// signs it.
+func withoutURL(err error) error {
+	var of *url.Error
+	if errors.As(err, &of) {
+		return of.Err
+	}
+	return err
 }
 
 func gitPath(path string) (string, bool) {
@@ -125,7 +138,7 @@ func (o *outside) mirrored(w *World, out http.ResponseWriter, r *http.Request, a
 	bare, err := o.tape.mirror(w.ctx, address.String(), hostOf(r.Host), repoPath(path), r.Header.Get("Authorization"))
 	if err != nil {
 		w.failed(address.String(), err)
-		http.Error(out, err.Error(), http.StatusBadGateway)
+		http.Error(out, withoutURL(err).Error(), http.StatusBadGateway)
 		return
 	}
 	w.serveGit(out, r, bare, strings.TrimPrefix(r.URL.Path, path+"/"))
@@ -142,13 +155,13 @@ func (o *outside) recorded(w *World, out http.ResponseWriter, r *http.Request, t
 		return
 	}
 	req.Header = r.Header.Clone()
-	for _, h := range []string{"Range", "If-None-Match", "If-Modified-Since", "Proxy-Connection", "Proxy-Authorization", "Connection"} {
+	for _, h := range []string{"Accept-Encoding", "Range", "If-None-Match", "If-Modified-Since", "Proxy-Connection", "Proxy-Authorization", "Connection"} {
 		req.Header.Del(h)
 	}
 	resp, err := (&http.Client{Transport: o.transport}).Do(req)
 	if err != nil {
 		w.failed(target.String()+r.URL.Path, err)
-		http.Error(out, err.Error(), http.StatusBadGateway)
+		http.Error(out, withoutURL(err).Error(), http.StatusBadGateway)
 		return
 	}
 	defer func() { _ = resp.Body.Close() }() // it was only read

@@ -38,9 +38,20 @@ const (
 type images struct {
 	mu   sync.Mutex
 	made map[string]*artifact
+	// standsIn are tags that a directory as it is stands in for.
+	standsIn []string
 }
 
 func newImages() *images { return &images{made: map[string]*artifact{}} }
+
+// note remembers a tag that something else than a version stands in for.
+func (i *images) note(tag string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !slices.Contains(i.standsIn, tag) && !strings.HasSuffix(tag, " latest") && !strings.Contains(tag, "sha256:") {
+		i.standsIn = append(i.standsIn, tag)
+	}
+}
 
 // artifact is what a registry has under one name.
 type artifact struct {
@@ -49,6 +60,8 @@ type artifact struct {
 	tags  map[string]digest.Digest
 	blobs map[digest.Digest][]byte
 	types map[digest.Digest]string
+	// anyTag says that it is no version of something: it stands in for every tag.
+	anyTag bool
 }
 
 // serveRegistry answers the distribution protocol for mapped directories; path is what
@@ -82,8 +95,14 @@ func (w *World) serveRegistry(out http.ResponseWriter, r *http.Request, host, pa
 		if parsed, err := digest.Parse(ref); err == nil {
 			d, ok = parsed, true
 		}
-		if !ok {
+		switch {
+		case ok:
+		case a.anyTag:
+			w.images.note(host + "/" + name + " " + ref)
 			d = a.tags[""]
+		default:
+			http.NotFound(out, r)
+			return true
 		}
 		a.serve(out, r, d)
 	case "blobs":
@@ -125,7 +144,14 @@ func (a *artifact) serve(out http.ResponseWriter, r *http.Request, d digest.Dige
 func (i *images) of(repo *repository, rest string) (*artifact, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	// What is not there may be named in a chart's archive.
 	dir := filepath.Join(repo.Dir, filepath.FromSlash(rest))
+	if _, err := os.Lstat(dir); err == nil {
+		var ok bool
+		if dir, ok = confined(repo.Dir, rest); !ok {
+			return nil, fmt.Errorf("%s is not in %s", rest, repo.Dir)
+		}
+	}
 	print, err := fingerprint(repo.Dir)
 	if err != nil {
 		return nil, err
@@ -170,6 +196,7 @@ func (a *artifact) fill(repo *repository, dir, rest string) error {
 	if repo.Tag != "" {
 		tags = append(tags, repo.Tag)
 	}
+	a.anyTag = true
 	return a.add(fluxConfig, []byte("{}"), fluxContent, content, tags...)
 }
 
@@ -220,7 +247,12 @@ func (a *artifact) blob(mediaType string, content []byte) ocispec.Descriptor {
 
 // layout takes up an OCI image layout, as oras and crane write it.
 func (a *artifact) layout(dir string) error {
-	content, err := os.ReadFile(filepath.Join(dir, ocispec.ImageIndexFile))
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // it was only read
+	content, err := root.ReadFile(ocispec.ImageIndexFile)
 	if err != nil {
 		return err
 	}
@@ -228,12 +260,12 @@ func (a *artifact) layout(dir string) error {
 	if err := json.Unmarshal(content, &index); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Join(dir, ocispec.ImageIndexFile), err)
 	}
-	files, err := filepath.Glob(filepath.Join(dir, ocispec.ImageBlobsDir, "*", "*"))
+	files, err := fs.Glob(root.FS(), ocispec.ImageBlobsDir+"/*/*")
 	if err != nil {
 		return err
 	}
 	for _, f := range files {
-		content, err := os.ReadFile(f)
+		content, err := root.ReadFile(f)
 		if err != nil {
 			return err
 		}
@@ -245,6 +277,7 @@ func (a *artifact) layout(dir string) error {
 		a.tags[m.Annotations[ocispec.AnnotationRefName]] = m.Digest
 		a.tags[""] = m.Digest
 	}
+	a.anyTag = len(a.tags) == 1 // its image has no name
 	if len(index.Manifests) == 0 {
 		return errors.New(dir + " is an image layout without an image")
 	}

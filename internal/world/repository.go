@@ -16,6 +16,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
+
+	"github.com/tenantry/tenantry/internal/tree"
 )
 
 // repository is a bare repository whose branches follow a directory's working tree,
@@ -87,6 +90,10 @@ func (r *repository) history(ctx context.Context) error {
 	}
 	if head, err := r.ownGit(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"); err == nil {
 		r.commit = head
+		// Files that are tracked although they are ignored are served too.
+		if _, err := r.git(ctx, nil, "read-tree", head); err != nil {
+			return err
+		}
 	}
 	tags, err := r.ownGit(ctx, "for-each-ref", "--format=create %(refname) %(objectname)", "refs/tags")
 	if err != nil || tags == "" {
@@ -128,9 +135,13 @@ func (r *repository) filtered(ctx context.Context) error {
 	}
 	changed := map[string][]byte{}
 	for name := range strings.SplitSeq(listed, "\x00") {
-		content, err := os.ReadFile(filepath.Join(r.Dir, name))
+		full := filepath.Join(r.Dir, name)
+		if info, err := os.Lstat(full); err != nil || !info.Mode().IsRegular() || info.Size() > tree.MaxFile {
+			continue // gone while we looked, a link, or nothing that is written by hand
+		}
+		content, err := os.ReadFile(full)
 		if err != nil {
-			continue // gone while we looked, or a link to nowhere
+			continue
 		}
 		if other := r.filter(r.Mapping, name, content); other != nil {
 			changed[name] = other
@@ -226,13 +237,16 @@ func (r *repository) has(ctx context.Context, ref string) (added bool, err error
 	if _, err := r.git(ctx, nil, "rev-parse", "--verify", "--quiet", ref); err == nil {
 		return false, nil
 	}
+	// Only what could be written: every later commit writes them all at once.
+	if _, err := r.git(ctx, nil, "update-ref", ref, r.commit); err != nil {
+		return false, err
+	}
 	if isBranch {
 		r.branches[branch] = true
 	} else {
 		r.standsIn[ref] = true
 	}
-	_, err = r.git(ctx, nil, "update-ref", ref, r.commit)
-	return err == nil, err
+	return true, nil
 }
 
 func (r *repository) head() string {
@@ -271,6 +285,7 @@ func runGit(ctx context.Context, dir string, env []string, in []byte, args ...st
 	cmd.Dir, cmd.Env, cmd.Stdin = dir, env, bytes.NewReader(in)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
+	cmd.WaitDelay = 2 * time.Second // its own children may hold what it writes to
 	out, err := cmd.Output()
 	if errors.Is(err, exec.ErrNotFound) {
 		return "", ErrNoGit

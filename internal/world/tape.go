@@ -16,8 +16,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // tape keeps what came from outside, for runs without it: whole repositories, and the
@@ -31,6 +34,15 @@ type tape struct {
 	// records says that it may be added to.
 	records bool
 	mu      sync.Mutex
+	// mirrors that are being made, or were by this run, by place and credentials.
+	mirrors map[string]*mirror
+}
+
+// mirror is one that is made once in a run: for each who asks, as the real place may let in
+// one and not the other.
+type mirror struct {
+	once sync.Once
+	err  error
 }
 
 // take is one answer on the tape.
@@ -44,7 +56,7 @@ type take struct {
 func openTape(record, replay string) (*tape, error) {
 	switch {
 	case record != "":
-		return &tape{dir: record, records: true}, os.MkdirAll(record, 0o755) //nolint:gosec // it is to be committed and read by others
+		return &tape{dir: record, records: true, mirrors: map[string]*mirror{}}, os.MkdirAll(record, 0o755) //nolint:gosec // it is to be committed and read by others
 	case replay != "":
 		if info, err := os.Stat(replay); err != nil || !info.IsDir() {
 			return nil, fmt.Errorf("%s is not a directory that --record has written", replay)
@@ -54,36 +66,35 @@ func openTape(record, replay string) (*tape, error) {
 	return nil, nil //nolint:nilnil // a nil tape has nothing
 }
 
+// unfinished are the names of what is being recorded.
+var unfinished = regexp.MustCompile(`^tmp-[0-9]+$`)
+
 // CleanTape removes what a run left on a tape that was killed while it recorded.
 func CleanTape(dir string) error {
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		switch {
-		case err != nil || !strings.HasPrefix(e.Name(), "tmp-"):
+	for _, part := range []string{"git", "http"} {
+		err := filepath.WalkDir(filepath.Join(dir, part), func(path string, e fs.DirEntry, err error) error {
+			switch {
+			case err != nil || !unfinished.MatchString(e.Name()):
+				return err
+			case !e.IsDir():
+				return os.Remove(path)
+			}
+			if err := os.RemoveAll(path); err != nil {
+				return err
+			}
+			return filepath.SkipDir
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
-		case e.IsDir():
-			return skip(os.RemoveAll(path))
-		default:
-			return os.Remove(path)
 		}
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
 	}
-	return err
-}
-
-// skip goes on behind a directory that was removed.
-func skip(err error) error {
-	if err != nil {
-		return err
-	}
-	return filepath.SkipDir
+	return nil
 }
 
 func (t *tape) replays() bool { return t != nil && !t.records }
 
 func (t *tape) hasHost(host string) bool {
-	if t == nil {
+	if !t.replays() || !isHost(host) {
 		return false
 	}
 	info, err := os.Stat(filepath.Join(t.dir, "git", host))
@@ -92,7 +103,7 @@ func (t *tape) hasHost(host string) bool {
 
 // repository is the mirror of one, or "".
 func (t *tape) repository(host, path string) string {
-	if t == nil || !filepath.IsLocal(path) {
+	if t == nil || !isHost(host) || !filepath.IsLocal(path) {
 		return ""
 	}
 	bare := filepath.Join(t.dir, "git", host, filepath.FromSlash(path)+".git")
@@ -102,53 +113,101 @@ func (t *tape) repository(host, path string) string {
 	return bare
 }
 
-// mirror clones a repository onto the tape as the client would have, once.
+// isHost tells whether a name is one of a host rather than of a place on disk.
+func isHost(host string) bool {
+	return filepath.IsLocal(host) && !strings.ContainsAny(host, `/\`) && host != "."
+}
+
+// mirror brings a repository onto the tape as the client would have fetched it.
 func (t *tape) mirror(ctx context.Context, address, host, path, authorization string) (string, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if bare := t.repository(host, path); bare != "" {
-		return bare, nil
-	}
-	if !filepath.IsLocal(path) {
-		return "", fmt.Errorf("%s is no path of a repository", path)
+	if !isHost(host) || !filepath.IsLocal(path) {
+		return "", fmt.Errorf("%s/%s is no place of a repository", host, path)
 	}
 	bare := filepath.Join(t.dir, "git", host, filepath.FromSlash(path)+".git")
+	sum := sha256.Sum256([]byte(bare + "\n" + authorization))
+	t.mu.Lock()
+	m := t.mirrors[string(sum[:])]
+	if m == nil {
+		m = &mirror{}
+		t.mirrors[string(sum[:])] = m
+	}
+	t.mu.Unlock()
+	m.once.Do(func() {
+		ctx, cancel := context.WithTimeout(ctx, mirrorTimeout)
+		defer cancel()
+		m.err = t.fetch(ctx, address, bare, authorization)
+	})
+	if m.err != nil {
+		t.mu.Lock()
+		delete(t.mirrors, string(sum[:])) // tried again when it is asked for again
+		t.mu.Unlock()
+	}
+	return bare, m.err
+}
+
+// mirrorTimeout is how long a whole repository may take.
+const mirrorTimeout = 3 * time.Minute
+
+// passedOn are variables by which the outside is reached.
+var passedOn = []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO"}
+
+// fetch clones a repository, or brings a mirror from an earlier run up to date. It has no
+// credentials but those that Flux has: what the user's own open is no test of the fleet.
+func (t *tape) fetch(ctx context.Context, address, bare, authorization string) error {
 	if err := os.MkdirAll(filepath.Dir(bare), 0o755); err != nil { //nolint:gosec // see openTape
-		return "", err
+		return err
 	}
 	tmp, err := os.MkdirTemp(filepath.Dir(bare), "tmp-*")
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer func() { _ = os.RemoveAll(tmp) }() // gone already when renamed
-	env := append(os.Environ(), "GIT_TERMINAL_PROMPT=0")
+	env := append(gitEnv(), "HOME="+tmp, "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=true")
+	for _, name := range passedOn {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
 	if authorization != "" {
 		// By the environment: arguments are seen by all users of a machine.
 		env = append(env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http.extraHeader", "GIT_CONFIG_VALUE_0=Authorization: "+authorization)
 	}
-	if _, err := runGit(ctx, filepath.Dir(bare), env, nil, "clone", "--quiet", "--mirror", address, tmp); err != nil {
-		return "", err
+	if _, err := os.Stat(filepath.Join(bare, "HEAD")); err == nil {
+		_, err := runGit(ctx, tmp, env, nil, "--git-dir="+bare, "fetch", "--quiet", "--prune", address, "+refs/*:refs/*")
+		return err
+	}
+	fresh := filepath.Join(tmp, "mirror.git")
+	if _, err := runGit(ctx, tmp, env, nil, "clone", "--quiet", "--mirror", address, fresh); err != nil {
+		return err
 	}
 	// Where it is from stays out of it: an address may hold a password.
-	if _, err := runGit(ctx, tmp, env, nil, "remote", "remove", "origin"); err != nil {
-		return "", err
+	if _, err := runGit(ctx, tmp, env, nil, "--git-dir="+fresh, "remote", "remove", "origin"); err != nil {
+		return err
 	}
-	if err := os.Rename(tmp, bare); err != nil && t.repository(host, path) == "" {
-		return "", err // another cluster's world was not faster either
+	// Its refs are packed, and an empty directory can't be committed.
+	if err := os.WriteFile(filepath.Join(fresh, "refs", "heads", ".gitkeep"), nil, 0o644); err != nil { //nolint:gosec // see openTape
+		return err
 	}
-	return bare, nil
+	if err := os.Rename(fresh, bare); err != nil {
+		if _, there := os.Stat(filepath.Join(bare, "HEAD")); there != nil {
+			return err // another cluster's world was not faster either
+		}
+	}
+	return nil
 }
 
-// keyOf is the name of a request's answer. What signs a URL differs each time.
+// asked are the parts of a query that say what is asked for. Whatever else is in one, it
+// may sign it, and is neither kept nor told.
+var asked = []string{"list-type", "prefix", "delimiter", "location", "continuation-token", "start-after", "max-keys", "encoding-type", "fetch-owner", "n", "last", "digest", "service", "version", "versions"}
+
+// keyOf is the name of a request's answer.
 func (t *tape) keyOf(method, address string) (file, clean string) {
 	u, err := url.Parse(address)
-	if err != nil {
+	if err != nil || !isHost(u.Hostname()) {
 		return "", ""
 	}
 	q := u.Query()
-	maps.DeleteFunc(q, func(k string, _ []string) bool {
-		return strings.HasPrefix(strings.ToLower(k), "x-amz-") || strings.HasPrefix(strings.ToLower(k), "x-goog-")
-	})
+	maps.DeleteFunc(q, func(k string, _ []string) bool { return !slices.Contains(asked, k) })
 	u.RawQuery, u.User, u.Scheme = q.Encode(), nil, ""
 	sum := sha256.Sum256([]byte(method + " " + u.String()))
 	return filepath.Join(t.dir, "http", u.Hostname(), hex.EncodeToString(sum[:12])), "https:" + u.String()
@@ -175,6 +234,9 @@ func (w *World) serveTape(out http.ResponseWriter, r *http.Request, scheme strin
 		}
 	}
 	file, _ := t.keyOf(r.Method, scheme+"://"+r.Host+r.URL.RequestURI())
+	if file == "" {
+		return false
+	}
 	meta, err := os.ReadFile(file + ".json")
 	if err != nil {
 		return false
@@ -204,6 +266,9 @@ var kept = []string{"Content-Type", "Content-Length", "Docker-Content-Digest", "
 // keep passes an answer's content on and puts it onto the tape when it came whole.
 func (t *tape) keep(out io.Writer, method, address string, resp *http.Response) error {
 	file, clean := t.keyOf(method, address)
+	if file == "" {
+		return fmt.Errorf("%s is no address", clean)
+	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // see openTape
 		return err
 	}

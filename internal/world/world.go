@@ -238,6 +238,9 @@ func (w *World) StandsIn() []string {
 		}
 		r.mu.Unlock()
 	}
+	w.images.mu.Lock()
+	all = append(all, w.images.standsIn...)
+	w.images.mu.Unlock()
 	slices.Sort(all)
 	return all
 }

@@ -527,7 +527,7 @@ func TestBadMappings(t *testing.T) {
 func TestCleanTape(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for _, name := range []string{"git/git.example.com/team/tmp-1/HEAD", "git/git.example.com/team/apps.git/HEAD", "http/example.com/tmp-2", "http/example.com/abc"} {
+	for _, name := range []string{"tmp-3", "mine/tmp-4", "git/github.com/org/tmp-tools.git/HEAD", "git/git.example.com/team/tmp-1/HEAD", "git/git.example.com/team/apps.git/HEAD", "http/example.com/tmp-2", "http/example.com/abc"} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -538,12 +538,111 @@ func TestCleanTape(t *testing.T) {
 	if err := CleanTape(dir); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]bool{"git/git.example.com/team/tmp-1": false, "http/example.com/tmp-2": false, "git/git.example.com/team/apps.git/HEAD": true, "http/example.com/abc": true} {
+	for name, want := range map[string]bool{"tmp-3": true, "mine/tmp-4": true, "git/github.com/org/tmp-tools.git/HEAD": true, "git/git.example.com/team/tmp-1": false, "http/example.com/tmp-2": false, "git/git.example.com/team/apps.git/HEAD": true, "http/example.com/abc": true} {
 		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
 			t.Errorf("%s is there: %v, want %v", name, err == nil, want)
 		}
 	}
 	if err := CleanTape(filepath.Join(dir, "nowhere")); err != nil {
 		t.Errorf("a tape that is not there yet: %v", err)
+	}
+}
+
+// Nothing outside a mapped directory is served, and nothing of a repository's own, by
+// whichever link it is asked for.
+func TestLinksLeadNowhere(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	write(t, filepath.Join(home, "private", "deep", "secret.yaml"), "a: 1")
+	dir := filepath.Join(home, "mapped")
+	write(t, filepath.Join(dir, "own", "apps.yaml"), "a: 1")
+	write(t, filepath.Join(dir, "sub", ".git", "config"), "token")
+	for link, to := range map[string]string{"out": filepath.Join(home, "private"), "git": filepath.Join("sub", ".git"), "zero": "/dev/zero"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The filter reads what is served from Git: a link without an end is not read.
+	w, a := start(t, Options{
+		Mappings: []Mapping{{URL: "https://example.com/files", Dir: dir}},
+		Filter:   func(Mapping, string, []byte) []byte { return nil },
+	})
+	c := a.client(t, w)
+	for path, want := range map[string]int{
+		"v2/files/own/manifests/latest": http.StatusOK, "v2/files/out/manifests/latest": http.StatusNotFound,
+		"v2/files/out/deep/manifests/latest": http.StatusNotFound, "v2/files/git/manifests/latest": http.StatusNotFound,
+		"files/own/apps.yaml": http.StatusOK, "files/out/deep/secret.yaml": http.StatusNotFound,
+		"files/sub/.git/config": http.StatusNotFound, "files/git/config": http.StatusNotFound, "files/sub/.GIT/config": http.StatusNotFound,
+	} {
+		if code, body := get(t, c, "https://example.com/"+path); code != want {
+			t.Errorf("%s is answered with %d, want %d: %.80s", path, code, want, body)
+		}
+	}
+}
+
+// A chart has the versions that it has; a directory without any stands in for what is
+// asked for, which is told.
+func TestTagsOfArtifacts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "chart", "Chart.yaml"), "apiVersion: v2\nname: chart\nversion: 1.2.3\n")
+	write(t, filepath.Join(dir, "plain", "a.yaml"), "a: 1")
+	w, a := start(t, Options{Mappings: []Mapping{{URL: "oci://example.com/files", Dir: dir}}})
+	c := a.client(t, w)
+	for path, want := range map[string]int{"chart/manifests/1.2.3": http.StatusOK, "chart/manifests/9.9.9": http.StatusNotFound, "plain/manifests/latest": http.StatusOK, "plain/manifests/v7": http.StatusOK} {
+		if code, _ := get(t, c, "https://example.com/v2/files/"+path); code != want {
+			t.Errorf("%s is answered with %d, want %d", path, code, want)
+		}
+	}
+	if got := strings.Join(w.StandsIn(), ","); got != "example.com/files/plain v7" {
+		t.Errorf("what stands in is %q", got)
+	}
+}
+
+// What signs a request, or is a token, is neither on a tape nor in its names.
+func TestNothingThatOpensIsRecorded(t *testing.T) {
+	t.Parallel()
+	tp := &tape{dir: "tape"}
+	plain, _ := tp.keyOf("GET", "https://example.com/a?prefix=x")
+	for _, signed := range []string{
+		"https://example.com/a?prefix=x&sig=SECRET&se=1", "https://example.com/a?private_token=SECRET&prefix=x", "https://SECRET@example.com/a?prefix=x",
+		"https://example.com/a?X-Amz-Signature=SECRET&prefix=x", "https://example.com/a?access_token=SECRET&prefix=x",
+	} {
+		file, clean := tp.keyOf("GET", signed)
+		if file != plain || strings.Contains(clean, "SECRET") {
+			t.Errorf("%s is kept as %s %s", signed, file, clean)
+		}
+	}
+	for _, host := range []string{"..", "../../etc", ".", "a/b"} {
+		if tp.repository(host, "x") != "" || isHost(host) {
+			t.Errorf("%q is taken for a host", host)
+		}
+	}
+	err := withoutURL(&url.Error{Op: "Get", URL: "https://example.com/?sig=SECRET", Err: io.EOF})
+	if strings.Contains(err.Error(), "SECRET") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// What is tracked although it is ignored is part of a commit, and so of what is served; what
+// is only ignored is not.
+func TestIgnoredFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "tracked.log"), "1")
+	gitIn(t, dir, "init", "-q", "-b", "main")
+	gitIn(t, dir, "add", "-f", "tracked.log")
+	gitIn(t, dir, "commit", "-q", "-m", "first")
+	write(t, filepath.Join(dir, ".gitignore"), "*.log\n")
+	write(t, filepath.Join(dir, "other.log"), "2")
+	write(t, filepath.Join(dir, "tracked.log"), "3")
+	w, a := start(t, Options{Mappings: []Mapping{{URL: "https://git.example.com/team/apps", Dir: dir}}})
+	to, err := clone(t, w, a, "https://git.example.com/team/apps")
+	if err != nil {
+		t.Fatal(to)
+	}
+	has(t, filepath.Join(to, "tracked.log"), "3")
+	if _, err := os.Stat(filepath.Join(to, "other.log")); err == nil {
+		t.Error("what is ignored is served")
 	}
 }
