@@ -142,7 +142,7 @@ func (s *shell) run(command string) (string, error) {
 	return string(out), err
 }
 
-var changing = regexp.MustCompile(`\b[0-9]+(\.[0-9]+)?(ms|s|m|h)([0-9]+s)?\b|\b[0-9a-f]{8,40}\b|[0-9]{2}:[0-9]{2}:[0-9]{2}`)
+var changing = regexp.MustCompile(`\b[0-9]+(\.[0-9]+)? ?(ms|s|m|h)([0-9]+s)?\b|\b[0-9a-f]{8,40}\b|[0-9]{2}:[0-9]{2}:[0-9]{2}`)
 
 // plain is a line without what differs from run to run.
 func plain(line string) string {
