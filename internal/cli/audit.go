@@ -13,7 +13,7 @@ import (
 
 	"github.com/tenantry/tenantry/internal/attack"
 	"github.com/tenantry/tenantry/internal/audit"
-	"github.com/tenantry/tenantry/internal/install"
+	"github.com/tenantry/tenantry/internal/words"
 )
 
 // auditOptions are the flags of audit.
@@ -105,16 +105,12 @@ type auditedTenant struct {
 func runAudit(ctx context.Context, s Streams, o auditOptions, cfg *rest.Config, suite *attack.Suite, names []string) error {
 	live := newCounter(s.Err)
 	defer live.end()
-	installer, err := install.New(cfg)
-	if err != nil {
-		return err
-	}
-	set, err := installer.Set()
+	installed, err := installedObjects(cfg)
 	if err != nil {
 		return err
 	}
 	found, err := audit.Run(ctx, cfg, audit.Options{
-		Suite: suite, Tenants: names, Parallel: o.parallel, Installed: set.All(), AttacksOnly: len(o.only) > 0,
+		Suite: suite, Tenants: names, Parallel: o.parallel, Installed: installed, AttacksOnly: len(o.only) > 0,
 		Begin:    func(total int) { live.begin(total, "attack") },
 		Progress: func(r attack.Result) { live.add("tenant " + r.Tenant) },
 	})
@@ -131,7 +127,7 @@ func runAudit(ctx context.Context, s Streams, o auditOptions, cfg *rest.Config, 
 		return errors.New("no attack could be tested: the reasons are above")
 	}
 	if n := a.open(); n > 0 {
-		return fmt.Errorf("%s open a wall: each says its mend", count(n, "finding"))
+		return fmt.Errorf("%s open a wall: each says its mend", words.Count(n, "finding"))
 	}
 	return nil
 }

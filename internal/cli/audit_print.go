@@ -14,6 +14,7 @@ import (
 	"github.com/tenantry/tenantry/internal/attack"
 	"github.com/tenantry/tenantry/internal/audit"
 	"github.com/tenantry/tenantry/internal/report"
+	"github.com/tenantry/tenantry/internal/words"
 )
 
 func printAudit(s Streams, o auditOptions, a audited, took time.Duration) error {
@@ -38,18 +39,11 @@ func printAudit(s Streams, o auditOptions, a audited, took time.Duration) error 
 	for _, t := range a.Tenants {
 		s.say("%s: %d held, %d got through, %d not tested%s", t.Name, t.Counts[attack.Held], t.Counts[attack.Through], t.Counts[attack.NotTested], excepted(t))
 	}
-	s.say("%s on %s in %s; %s", count(len(a.Results), "attack"), count(len(a.Tenants), "tenant"), took.Round(100*time.Millisecond), count(len(a.Findings), "finding"))
+	s.say("%s on %s in %s; %s", words.Count(len(a.Results), "attack"), words.Count(len(a.Tenants), "tenant"), took.Round(100*time.Millisecond), words.Count(len(a.Findings), "finding"))
 	if len(a.Findings) > 0 {
 		s.say("Next: tenantry audit --explain ID says more of a finding; mend those that open a wall, and audit again.")
 	}
 	return nil
-}
-
-func count(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }
 
 var severities = map[audit.Severity]int{audit.Error: 0, audit.Warning: 1, audit.Info: 2}

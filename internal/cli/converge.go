@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/tenantry/tenantry/internal/kube"
 	"github.com/tenantry/tenantry/internal/local"
+	"github.com/tenantry/tenantry/internal/words"
 )
 
 func adminOf(s local.State) (*rest.Config, error) {
@@ -31,7 +31,7 @@ func converge(ctx context.Context, s Streams, o upOptions, cfg *rest.Config, dea
 	}
 	view := newView(s)
 	end, err := local.Converge(ctx, c, local.Watching{
-		Cluster: state().Cluster, Timeout: o.timeout, Quiet: local.Quiet, Show: view.show, Note: view.note, Dead: dead,
+		Cluster: state().Cluster, Timeout: o.timeout, Show: view.show, Note: view.note, Dead: dead,
 	})
 	if err != nil {
 		return false, err
@@ -170,13 +170,8 @@ func where(r local.Row) string {
 }
 
 func rowCells(r local.Row, most int) []string {
-	return []string{r.Tenant, r.Kind, where(r), string(r.Health), shortRevision(r.Revision), oneLine(r.Message, most)}
+	return []string{r.Tenant, r.Kind, where(r), string(r.Health), words.Short(r.Revision), oneLine(r.Message, most)}
 }
-
-var digest = regexp.MustCompile(`\b(sha1|sha256):([0-9a-f]{8})[0-9a-f]+`)
-
-// shortRevision cuts digests to what people compare.
-func shortRevision(text string) string { return digest.ReplaceAllString(text, "$1:$2") }
 
 // view shows a cluster while it converges: a block that is drawn anew on a terminal,
 // a line for each change elsewhere.

@@ -6,6 +6,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"github.com/tenantry/tenantry/internal/words"
 )
 
 // counter tells how far work of known size is: a line that moves on a terminal, a line
@@ -26,7 +28,7 @@ func (c *counter) begin(total int, what string) {
 	defer c.mu.Unlock()
 	c.total, c.begun = total, true
 	if !c.live {
-		c.printf("%s\n", count(total, what))
+		c.printf("%s\n", words.Count(total, what))
 	}
 }
 

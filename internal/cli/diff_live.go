@@ -19,6 +19,7 @@ import (
 	"github.com/tenantry/tenantry/internal/fleet"
 	"github.com/tenantry/tenantry/internal/rehearse"
 	"github.com/tenantry/tenantry/internal/render"
+	"github.com/tenantry/tenantry/internal/words"
 )
 
 // refusal is an object that a cluster would not take.
@@ -76,7 +77,7 @@ func (o *diffOptions) runLive(ctx context.Context, s Streams, dir string) error 
 		return err
 	}
 	if len(out.Refused) > 0 {
-		return fmt.Errorf("%s would be refused", count(len(out.Refused), "object"))
+		return fmt.Errorf("%s would be refused", words.Count(len(out.Refused), "object"))
 	}
 	if o.exitCode && !out.Empty() {
 		return errQuiet

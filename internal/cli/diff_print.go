@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tenantry/tenantry/internal/diff"
+	"github.com/tenantry/tenantry/internal/words"
 )
 
 var marks = map[diff.Verb]string{diff.Added: "+", diff.Changed: "~", diff.Removed: "-"}
@@ -132,7 +133,7 @@ func markdown(d diff.Diff, since string) string {
 		for j < len(d.Changes) && d.Changes[j].Tenant == d.Changes[i].Tenant {
 			j++
 		}
-		fmt.Fprintf(b, "<details><summary>%s: %s</summary>\n\n```diff\n", summaryOf(d.Changes[i].Tenant), count(j-i, "object"))
+		fmt.Fprintf(b, "<details><summary>%s: %s</summary>\n\n```diff\n", summaryOf(d.Changes[i].Tenant), words.Count(j-i, "object"))
 		for n, c := range d.Changes[i:j] {
 			if n == most {
 				fmt.Fprintf(b, "# and %d more\n", j-i-most)
@@ -146,7 +147,7 @@ func markdown(d diff.Diff, since string) string {
 		b.WriteString("```\n\n</details>\n\n")
 		i = j
 		if b.Len() > longestComment && i < len(d.Changes) {
-			fmt.Fprintf(b, "And %s more, which are too many for a comment: `tenantry diff` prints them.\n", count(len(d.Changes)-i, "object"))
+			fmt.Fprintf(b, "And %s more, which are too many for a comment: `tenantry diff` prints them.\n", words.Count(len(d.Changes)-i, "object"))
 			break
 		}
 	}

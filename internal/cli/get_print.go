@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/tenantry/tenantry/internal/survey"
+	"github.com/tenantry/tenantry/internal/words"
 )
 
 // surveyTable is how rows of a kind are printed.
@@ -51,10 +52,10 @@ func fluxCells(r survey.Row) []string {
 	if r.Suspended {
 		suspended = "True"
 	}
-	return []string{r.Tenant, r.Object + "/" + r.Namespace + "/" + r.Name, dash(shortRevision(r.Revision)), suspended, r.Ready, message(r)[0]}
+	return []string{r.Tenant, r.Object + "/" + r.Namespace + "/" + r.Name, dash(words.Short(r.Revision)), suspended, r.Ready, message(r)[0]}
 }
 
-func message(r survey.Row) []string { return []string{oneLine(shortRevision(r.Message), 200)} }
+func message(r survey.Row) []string { return []string{oneLine(words.Short(r.Message), 200)} }
 
 func ageOf(r survey.Row) string {
 	if r.Created.IsZero() {

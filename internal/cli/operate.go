@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tenantry/tenantry/internal/survey"
+	"github.com/tenantry/tenantry/internal/words"
 )
 
 // operation is a verb on the syncs of a tenant.
@@ -92,7 +93,7 @@ func printOperated(s Streams, clusters []survey.Cluster, tenant string, done [][
 		for _, o := range done[i] {
 			message := o.Message
 			if message == "" {
-				message = "applied " + shortRevision(o.Revision)
+				message = "applied " + words.Short(o.Revision)
 			}
 			failed = failed || !o.Done
 			lines = append(lines, fmt.Sprintf("%s   %s/%s: %s", c.Name, tenant, o.Name, oneLine(message, 300)))

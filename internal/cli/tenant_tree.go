@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tenantry/tenantry/internal/survey"
+	"github.com/tenantry/tenantry/internal/words"
 )
 
 func newTenantTree(s Streams, flags kubeFlags) *cobra.Command {
@@ -121,7 +122,7 @@ func health(r survey.Row) string {
 	case r.Suspended:
 		return "suspended"
 	case r.Ready == "True":
-		return strings.TrimSpace("Ready " + shortRevision(r.Revision))
+		return strings.TrimSpace("Ready " + words.Short(r.Revision))
 	default:
 		return strings.TrimSpace("not Ready: " + oneLine(r.Message, 120))
 	}

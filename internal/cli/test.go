@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tenantry/tenantry/internal/fleet"
 	"github.com/tenantry/tenantry/internal/local"
 	"github.com/tenantry/tenantry/internal/schema"
 )
@@ -78,13 +77,8 @@ func newTest(s Streams) *cobra.Command {
 		if err := o.check(); err != nil {
 			return err
 		}
-		dir := "."
-		if len(args) > 0 {
-			dir = args[0]
-		} else if found := nearby(fleet.Find(".")); found != "" {
-			dir = found
-		}
-		if err := checkDir(dir); err != nil {
+		dir, err := fleetDir(args)
+		if err != nil {
 			return err
 		}
 		switch {
@@ -119,10 +113,10 @@ func (o *testOptions) check() error {
 		return usagef("--watch runs one minor of Kubernetes: give one")
 	}
 	for i, k := range o.kubernetes {
-		o.kubernetes[i] = strings.TrimPrefix(k, "v")
-		if !slices.Contains(schema.Minors(), o.kubernetes[i]) {
-			return usagef("--kubernetes %s is not known; use %s", k, strings.Join(schema.Minors(), ", "))
+		if err := checkMinor(k); err != nil {
+			return err
 		}
+		o.kubernetes[i] = strings.TrimPrefix(k, "v")
 	}
 	for _, r := range o.reports {
 		if err := o.checkReport(r); err != nil {

@@ -9,12 +9,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"syscall"
 
 	"github.com/spf13/cobra"
-
-	"github.com/tenantry/tenantry/internal/local"
 )
 
 // Files of the process that stays with clusters, beside its standard ones, which are a
@@ -39,14 +36,7 @@ func keepRunning(cmd *cobra.Command, s Streams) error {
 	if err != nil {
 		return err
 	}
-	root, err := local.StateDir()
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(root, 0o700); err != nil {
-		return err
-	}
-	log, err := os.OpenFile(filepath.Join(root, "test.log"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	log, err := childLog("test")
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/tenantry/tenantry/internal/render"
 	"github.com/tenantry/tenantry/internal/schema"
 	"github.com/tenantry/tenantry/internal/trial"
+	"github.com/tenantry/tenantry/internal/words"
 	"github.com/tenantry/tenantry/internal/world"
 )
 
@@ -76,11 +77,7 @@ func (o *testOptions) run(ctx context.Context, s Streams, dir string, stays *kee
 	if o.watch {
 		t.parallel = len(clusters)
 	}
-	at := map[string]int{}
-	for i, c := range clusters {
-		at[c.Local.Name] = i
-	}
-	drill.Each(ctx, clusters, t.parallel, func(ctx context.Context, c drill.Cluster) { t.test(ctx, c, at[c.Local.Name]) })
+	drill.Each(ctx, clusters, t.parallel, t.test)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -92,7 +89,7 @@ func (o *testOptions) run(ctx context.Context, s Streams, dir string, stays *kee
 	case err != nil:
 		return err
 	case stays != nil && len(t.runs) > 0:
-		t.note("%s: one process holds what runs on. `tenantry down --name %s` ends it all.", count(len(t.runs), "cluster"), t.runs[0].Live().State().Name)
+		t.note("%s: one process holds what runs on. `tenantry down --name %s` ends it all.", words.Count(len(t.runs), "cluster"), t.runs[0].Live().State().Name)
 		if err := stays.leave(passed); err != nil {
 			return err
 		}
@@ -112,18 +109,24 @@ func (t *testRun) options() (drill.Options, error) {
 			return o, err
 		}
 	}
-	o.Expectations, err = expect.Load(t.dir)
+	o.Expectations, err = t.expectations()
+	return o, err
+}
+
+// expectations are the fleet's own, as they are now.
+func (t *testRun) expectations() ([]expect.Expectation, error) {
+	all, err := expect.Load(t.dir)
 	if err != nil {
-		return o, err
+		return nil, err
 	}
-	for _, e := range o.Expectations {
+	for _, e := range all {
 		for _, c := range e.Clusters {
 			if !slices.Contains(t.fleet.ClusterNames(), c) {
-				return o, fmt.Errorf("%s:%d: cluster %s: there is no directory clusters/%s", e.File, e.Line, c, c)
+				return nil, fmt.Errorf("%s:%d: cluster %s: there is no directory clusters/%s", e.File, e.Line, c, c)
 			}
 		}
 	}
-	return o, nil
+	return all, nil
 }
 
 func installedObjects(cfg *rest.Config) ([]*unstructured.Unstructured, error) {
@@ -264,14 +267,13 @@ func keptName(cluster, minor string, several bool) string {
 }
 
 // test runs one cluster and, unless it is wanted afterwards, stops it.
-func (t *testRun) test(ctx context.Context, c drill.Cluster, place int) {
+func (t *testRun) test(ctx context.Context, place int, c drill.Cluster) {
 	r, result := drill.Start(ctx, c, t.opts)
 	if r != nil {
 		result = r.Test(ctx)
 		if result.Error == "" && (t.keep || t.watch) {
-			result.Kubeconfigs = r.Live().State().Kubeconfigs
-			if t.watch {
-				result.Kubeconfigs = nil // they go with the cluster
+			if t.keep {
+				result.Kubeconfigs = r.Live().State().Kubeconfigs
 			}
 			t.mu.Lock()
 			t.runs = append(t.runs, r)
@@ -368,11 +370,10 @@ func (t *testRun) watching(ctx context.Context) error {
 
 // round tests one cluster once more, against expectations as they are now.
 func (t *testRun) round(ctx context.Context, r *drill.Run) {
-	opts, err := t.options()
-	if err != nil {
+	if now, err := t.expectations(); err != nil {
 		t.note("tenantry: %v", err) // what is half-written now may be whole in a moment
 	} else {
-		r.Expect(opts.Expectations)
+		r.Expect(now)
 	}
 	result := r.Test(ctx)
 	t.mu.Lock()

@@ -168,15 +168,7 @@ func upDetached(ctx context.Context, s Streams, o upOptions, progress *progress)
 	if err != nil {
 		return err
 	}
-	root, err := local.StateDir()
-	if err != nil {
-		return err
-	}
-	logPath := filepath.Join(root, o.name+".log")
-	if err := os.MkdirAll(root, 0o700); err != nil {
-		return err
-	}
-	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	log, err := childLog(o.name)
 	if err != nil {
 		return err
 	}
@@ -197,8 +189,8 @@ func upDetached(ctx context.Context, s Streams, o upOptions, progress *progress)
 	died := make(chan error, 1)
 	go func() {
 		_ = child.Wait() // what it said tells more
-		content, _ := os.ReadFile(logPath)
-		died <- fmt.Errorf("cluster %s ended; from %s:\n%s", o.name, logPath, strings.TrimSpace(string(content)))
+		content, _ := os.ReadFile(log.Name())
+		died <- fmt.Errorf("cluster %s ended; from %s:\n%s", o.name, log.Name(), strings.TrimSpace(string(content)))
 	}()
 	end := progress.Begin("start cluster " + o.name)
 	state, err := awaitReady(ctx, o.name, child.Process.Pid, died)
@@ -229,6 +221,18 @@ func upDetached(ctx context.Context, s Streams, o upOptions, progress *progress)
 		return errQuiet
 	}
 	return nil
+}
+
+// childLog is where a process of ours that stays in the background writes to.
+func childLog(name string) (*os.File, error) {
+	root, err := local.StateDir()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(filepath.Join(root, name+".log"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 }
 
 func awaitReady(ctx context.Context, name string, pid int, died <-chan error) (local.State, error) {

@@ -20,6 +20,7 @@ import (
 	"github.com/tenantry/tenantry/internal/render"
 	"github.com/tenantry/tenantry/internal/schema"
 	"github.com/tenantry/tenantry/internal/tree"
+	"github.com/tenantry/tenantry/internal/words"
 )
 
 // validateOptions are the flags of validate.
@@ -129,8 +130,14 @@ func (o *validateOptions) check() error {
 		return usagef("--tenant needs --fleet: the fleet says what the tenant may do")
 	case o.fleet != "" && o.tenant == "":
 		return usagef("--fleet needs --tenant: to check the fleet itself, name its directory")
-	case !slices.Contains(schema.Minors(), strings.TrimPrefix(o.source.kubernetes, "v")):
-		return usagef("--kubernetes %s is not known; use %s", o.source.kubernetes, strings.Join(schema.Minors(), ", "))
+	}
+	return checkMinor(o.source.kubernetes)
+}
+
+// checkMinor tells whether a minor of Kubernetes, with or without a v, is known.
+func checkMinor(minor string) error {
+	if !slices.Contains(schema.Minors(), strings.TrimPrefix(minor, "v")) {
+		return usagef("--kubernetes %s is not known; use %s", minor, strings.Join(schema.Minors(), ", "))
 	}
 	return nil
 }
@@ -291,10 +298,10 @@ func (o *validateOptions) mend(ctx context.Context, s Streams, dir string, r *li
 	}
 	switch {
 	case o.dryRun:
-		_, err := fmt.Fprintf(s.Err, "%s could be mended. Nothing was written (--dry-run).\n", count(fixed, "finding"))
+		_, err := fmt.Fprintf(s.Err, "%s could be mended. Nothing was written (--dry-run).\n", words.Count(fixed, "finding"))
 		return err
 	case fixed > 0:
-		if _, err := fmt.Fprintf(s.Err, "Mended %s. What is left:\n", count(fixed, "finding")); err != nil {
+		if _, err := fmt.Fprintf(s.Err, "Mended %s. What is left:\n", words.Count(fixed, "finding")); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenantry/tenantry/internal/lint"
 	"github.com/tenantry/tenantry/internal/report"
+	"github.com/tenantry/tenantry/internal/words"
 )
 
 // printFindings prints what was found, for people or for programs.
@@ -65,13 +66,13 @@ func painted(color bool, severity lint.Severity) string {
 func checkedIn(r *lint.Report, took time.Duration) string {
 	found := "nothing to mend"
 	if len(r.Findings) > 0 {
-		found = count(r.Count(lint.Error), "error") + ", " + count(r.Count(lint.Warning), "warning")
+		found = words.Count(r.Count(lint.Error), "error") + ", " + words.Count(r.Count(lint.Warning), "warning")
 	}
 	if n := len(r.Allowed); n > 0 {
 		found += fmt.Sprintf(", %d allowed", n)
 	}
 	return fmt.Sprintf("%s, %s, %s and %s in %s: %s",
-		count(r.Files, "file"), count(r.Objects, "object"), count(r.Clusters, "cluster"), count(r.Tenants, "tenant"), took.Round(10*time.Millisecond), found)
+		words.Count(r.Files, "file"), words.Count(r.Objects, "object"), words.Count(r.Clusters, "cluster"), words.Count(r.Tenants, "tenant"), took.Round(10*time.Millisecond), found)
 }
 
 // findingCases are the findings as cases; one that passed when there are none, so that

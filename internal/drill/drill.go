@@ -63,8 +63,8 @@ type Run struct {
 	steps   *steps
 	// seen is how things were when they were last attacked.
 	seen memory
-	// quiet is how long there is no news before a failure is believed.
-	quiet time.Duration
+	// edited says that what is tested is the outcome of an edit.
+	edited bool
 	// changed are URLs whose content changed since the last round that came to its end;
 	// before are the expectations of that round, and asked what was seen of them.
 	changed []string
@@ -72,16 +72,16 @@ type Run struct {
 	asked   []trial.Expectation
 }
 
-// Each does something with clusters, so many at once.
-func Each(ctx context.Context, clusters []Cluster, parallel int, do func(context.Context, Cluster)) {
+// Each does something with clusters, so many at once; it is told the place of each.
+func Each(ctx context.Context, clusters []Cluster, parallel int, do func(ctx context.Context, place int, c Cluster)) {
 	slots := make(chan struct{}, max(1, parallel))
 	var all sync.WaitGroup
-	for _, c := range clusters {
+	for place, c := range clusters {
 		slots <- struct{}{}
 		all.Go(func() {
 			defer func() { <-slots }()
 			if ctx.Err() == nil {
-				do(ctx, c)
+				do(ctx, place, c)
 			}
 		})
 	}
@@ -91,7 +91,7 @@ func Each(ctx context.Context, clusters []Cluster, parallel int, do func(context
 // Start has a cluster run. After an error nothing is left running, and the result says
 // why.
 func Start(ctx context.Context, c Cluster, o Options) (*Run, trial.Cluster) {
-	r := &Run{opts: o, cluster: c, quiet: local.Quiet, steps: &steps{Progress: c.Watcher, start: time.Now()}}
+	r := &Run{opts: o, cluster: c, steps: &steps{Progress: c.Watcher, start: time.Now()}}
 	c.Local.Progress = r.steps
 	live, err := local.Start(ctx, c.Local)
 	if err != nil {

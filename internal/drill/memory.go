@@ -32,7 +32,6 @@ type memory struct {
 	// through are findings of attacks, by tenant; read those of reading the cluster.
 	through map[string][]trial.Finding
 	read    []trial.Finding
-	skipped map[string]string
 }
 
 // state is what decides how attacks end, as it is now.
@@ -208,5 +207,3 @@ func (m *memory) attacks() []trial.Attacked {
 	}
 	return all
 }
-
-func sorted(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

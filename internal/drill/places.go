@@ -36,30 +36,18 @@ func (p Places) Of(r local.Row) build.Place {
 	if sync != nil {
 		return sync.At()
 	}
-	kind := r.Kind
-	if o := p.object(kind, r.Namespace, r.Name, nil); o != nil {
+	if o := p.object(r.Kind, r.Namespace, r.Name, nil); o != nil {
 		return o.Place()
 	}
 	// A workload's Pods and ReplicaSets are named after it.
-	for name, ok := r.Name, true; ok; {
-		if name, ok = beforeLastDash(name); !ok {
-			break
-		}
+	for i := strings.LastIndex(r.Name, "-"); i >= 0; i = strings.LastIndex(r.Name[:i], "-") {
 		for _, owner := range []string{"Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"} {
-			if o := p.object(owner, r.Namespace, name, nil); o != nil {
+			if o := p.object(owner, r.Namespace, r.Name[:i], nil); o != nil {
 				return o.Place()
 			}
 		}
 	}
 	return build.Place{}
-}
-
-func beforeLastDash(s string) (string, bool) {
-	i := strings.LastIndex(s, "-")
-	if i < 0 {
-		return s, false
-	}
-	return s[:i], true
 }
 
 // blamed is where that is written which a message is about.

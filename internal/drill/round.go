@@ -5,6 +5,7 @@ package drill
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/tenantry/tenantry/internal/kube"
 	"github.com/tenantry/tenantry/internal/local"
 	"github.com/tenantry/tenantry/internal/trial"
+	"github.com/tenantry/tenantry/internal/words"
 )
 
 func (r *Run) converge(ctx context.Context, cfg *rest.Config) (*local.Convergence, error) {
@@ -27,7 +29,7 @@ func (r *Run) converge(ctx context.Context, cfg *rest.Config) (*local.Convergenc
 	}
 	start := time.Now()
 	end, err := local.Converge(ctx, c, local.Watching{
-		Cluster: r.cluster.Name, Timeout: r.opts.Timeout, Quiet: r.quiet, Dead: r.live.Dead(), Behind: r.live.Behind,
+		Cluster: r.cluster.Name, Timeout: r.opts.Timeout, Edited: r.edited, Dead: r.live.Dead(), Behind: r.live.Behind,
 		Show: r.cluster.Watcher.Show, Note: r.cluster.Watcher.Note,
 	})
 	r.cluster.Watcher.Done()
@@ -80,19 +82,19 @@ func (r *Run) attack(ctx context.Context, cfg *rest.Config, out *trial.Cluster) 
 		if err := r.play(ctx, cfg, installed, changed); err != nil {
 			return fmt.Errorf("attack: %w", err)
 		}
-		r.steps.note("attack "+counted(n, "tenant"), start)
+		r.steps.note("attack "+words.Count(n, "tenant"), start)
 	}
 	r.seen.walls, r.seen.tenants = now.walls, now.tenants
 	read, skipped, err := audit.Look(ctx, cfg, installed)
 	if err != nil {
 		return fmt.Errorf("read the cluster: %w", err)
 	}
-	r.seen.read, r.seen.skipped = nil, skipped
+	r.seen.read = nil
 	for _, f := range read {
 		r.seen.read = append(r.seen.read, findingOf(f))
 	}
 	out.Attacks, out.Findings = r.seen.attacks(), r.seen.findings()
-	for _, id := range sorted(skipped) {
+	for _, id := range slices.Sorted(maps.Keys(skipped)) {
 		out.Asides = append(out.Asides, trial.Aside{What: "check", Object: id, Why: "it was not made: " + skipped[id]})
 	}
 	return nil
@@ -201,15 +203,8 @@ func (r *Run) ask(ctx context.Context, cfg *rest.Config, out *trial.Cluster) err
 	}
 	r.asked, r.before = out.Expectations, mine
 	w.Done()
-	r.steps.note("ask "+counted(len(mine), "expectation"), start)
+	r.steps.note("ask "+words.Count(len(mine), "expectation"), start)
 	return nil
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // stands gives what was seen of a commit before, where all that changed since are the
@@ -237,7 +232,7 @@ func (r *Run) AwaitChange(ctx context.Context) error {
 		return err
 	}
 	r.steps.anew()
-	r.quiet, r.changed = local.Hasty, append(r.changed, changed...)
+	r.edited, r.changed = true, append(r.changed, changed...)
 	return nil
 }
 

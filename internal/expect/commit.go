@@ -5,6 +5,10 @@ package expect
 import (
 	"context"
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
@@ -24,7 +28,7 @@ func (r *Runner) commit(ctx context.Context, e Expectation) (passed bool, seen s
 	if why != "" {
 		return false, why
 	}
-	before, err := r.conditions(ctx, e.Commit.Tenant)
+	conditions, err := r.conditions(ctx, e.Commit.Tenant)
 	if err != nil {
 		return false, err.Error()
 	}
@@ -41,23 +45,23 @@ func (r *Runner) commit(ctx context.Context, e Expectation) (passed bool, seen s
 		defer cancel()
 		if err := r.repos.Lay(ctx, url, nil); err != nil && passed {
 			passed, seen = false, "and then the commit could not be taken back: "+err.Error()
-			return
 		}
-		r.settle(ctx, e.Commit.Tenant)
+		r.moved = e.Commit.Tenant
 	}()
 	if err := r.repos.Lay(ctx, url, files); err != nil {
 		return false, err.Error()
 	}
-	deadline, ready := time.Now().Add(r.Patience), 0
+	deadline, same := time.Now().Add(r.Patience), 0
 	for pause(ctx) {
-		var done bool
-		done, passed, seen = r.outcome(ctx, e, before)
-		if ready++; !done || !passed || e.Outcome != Ready {
-			ready = 0
+		before := seen
+		var how outcome
+		how, passed, seen = r.outcome(ctx, e, url, conditions)
+		if same++; how != lasting || seen != before {
+			same = 0
 		}
-		// What is Ready has to stay so: who acts on it comes to it a moment later.
-		const twice = 2
-		if done && (ready == 0 || ready == twice) || time.Now().After(deadline) {
+		// What acts on a commit comes to it a moment later.
+		const often = 2
+		if how == final || same == often || time.Now().After(deadline) {
 			return passed, seen
 		}
 	}
@@ -138,40 +142,89 @@ func (r *Runner) conditions(ctx context.Context, tenant string) (map[string]meta
 	return all, nil
 }
 
-// outcome says whether a commit has one, and what.
-func (r *Runner) outcome(ctx context.Context, e Expectation, before map[string]metav1.Condition) (done, passed bool, seen string) {
+// outcome is how a commit's stands.
+type outcome int
+
+const (
+	// open: Flux is not done with it.
+	open outcome = iota
+	// lasting: it is so if it stays so.
+	lasting
+	// final: it is so.
+	final
+)
+
+// outcome says what became of a commit to a URL, and how things were before it.
+func (r *Runner) outcome(ctx context.Context, e Expectation, url string, before map[string]metav1.Condition) (how outcome, passed bool, seen string) {
 	if behind := r.repos.Behind(ctx); behind != "" {
-		return false, false, "Flux has not come to it: " + behind + " is behind"
+		return open, false, "Flux has not come to it: " + behind + " is behind"
 	}
 	now, err := r.conditions(ctx, e.Commit.Tenant)
 	if err != nil {
-		return false, false, err.Error()
+		return open, false, err.Error()
 	}
 	waiting := ""
-	for name, c := range now {
-		switch old := before[name]; {
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		c := now[name]
+		switch {
 		case c.Status == metav1.ConditionUnknown:
 			waiting = name + ": " + c.Message
-		case c.Status == metav1.ConditionFalse && (old.Status != metav1.ConditionFalse || old.Message != c.Message):
+		case c.Status == metav1.ConditionFalse && !alike(before[name], c):
 			passed, seen = judge(e, c.Message)
-			if !passed && (c.Reason == "DependencyNotReady" || c.Reason == "ArtifactFailed") {
+			if !passed && retried(c) {
 				waiting = name + ": " + c.Message
 				continue
 			}
-			return true, passed, name + " is " + seen
+			return final, passed, name + " is " + seen
 		}
 	}
 	if waiting != "" {
-		return false, false, "not Ready yet: " + waiting
+		return open, false, "not Ready yet: " + waiting
 	}
-	// Nothing is refused yet; what comes after may be.
-	return e.Outcome == Ready, e.Outcome == Ready, "ready: Flux applied it"
+	// Nothing new is refused. What could not be applied before the commit hides what it does.
+	for _, name := range r.syncsOf(e.Commit.Tenant, url) {
+		if c := now[name]; c.Status == metav1.ConditionFalse {
+			return lasting, false, name + " is not Ready, as before the commit: " + c.Message
+		}
+	}
+	return lasting, e.Outcome == Ready, "ready: Flux applied it"
 }
 
-// settle waits until a tenant is as it was, so that the next expectation finds it so.
-func (r *Runner) settle(ctx context.Context, tenant string) {
+// retried tells whether Flux will soon say something else by itself.
+func retried(c metav1.Condition) bool {
+	return c.Reason == "DependencyNotReady" || strings.HasSuffix(c.Reason, "Succeeded") || c.Reason == "ArtifactFailed" && !strings.Contains(c.Message, "path not found")
+}
+
+// alike tells whether two conditions say the same, but for times and names of directories.
+func alike(a, b metav1.Condition) bool {
+	return a.Status == b.Status && changing.ReplaceAllString(a.Message, "") == changing.ReplaceAllString(b.Message, "")
+}
+
+var changing = regexp.MustCompile(`[0-9]+`)
+
+// syncsOf are a tenant's syncs from a URL, as conditions names them.
+func (r *Runner) syncsOf(tenant, url string) []string {
+	var all []string
+	for _, t := range r.cast.Tenants {
+		for _, s := range t.Spec.Syncs {
+			if t.Name == tenant && s.Source.Git != nil && world.SamePlace(s.Source.Git.URL, url) {
+				all = append(all, "Kustomization "+tenant+"/"+s.Name)
+			}
+		}
+	}
+	return all
+}
+
+// settle waits until the tenant of the last commit is as it was, so that the next
+// expectation finds it so.
+func (r *Runner) settle(ctx context.Context) {
+	if r.moved == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.Patience)
+	defer cancel()
 	for pause(ctx) {
-		now, err := r.conditions(ctx, tenant)
+		now, err := r.conditions(ctx, r.moved)
 		if err != nil || r.repos.Behind(ctx) != "" {
 			continue
 		}
@@ -180,7 +233,8 @@ func (r *Runner) settle(ctx context.Context, tenant string) {
 			busy = busy || c.Status == metav1.ConditionUnknown
 		}
 		if !busy {
-			return
+			break
 		}
 	}
+	r.moved = ""
 }

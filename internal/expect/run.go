@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -43,6 +44,8 @@ type Runner struct {
 	// settled is until when objects are waited for: the cluster is at rest, and what is not
 	// there then will not come.
 	settled time.Time
+	// moved is the tenant whose commit was taken back, until Flux has followed.
+	moved string
 }
 
 // Result is what was seen.
@@ -70,6 +73,7 @@ func NewRunner(ctx context.Context, cfg *rest.Config, repos Repositories) (*Runn
 
 // Run asks one thing.
 func (r *Runner) Run(ctx context.Context, e Expectation) Result {
+	r.settle(ctx)
 	out := Result{Expected: e.Outcome}
 	if e.By != "" {
 		out.Expected += " by " + e.By
@@ -79,7 +83,7 @@ func (r *Runner) Run(ctx context.Context, e Expectation) Result {
 		out.Passed, out.Seen = r.request(ctx, e)
 	case e.Object != nil:
 		out.Expected = e.Object.String() + " " + out.Expected
-		for _, path := range sortedKeys(e.Fields) {
+		for _, path := range slices.Sorted(maps.Keys(e.Fields)) {
 			out.Expected += fmt.Sprintf(", %s: %s", path, jsonOf(e.Fields[path]))
 		}
 		out.Passed, out.Seen = r.object(ctx, e)
@@ -274,7 +278,7 @@ func (r *Runner) look(ctx context.Context, e Expectation) (bool, string) {
 			return false, fmt.Sprintf("%s: %s", s.Status, s.Message)
 		}
 	}
-	for _, path := range sortedKeys(e.Fields) {
+	for _, path := range slices.Sorted(maps.Keys(e.Fields)) {
 		got, err := fieldOf(o.Object, path)
 		if err != nil {
 			return false, err.Error()
@@ -332,13 +336,4 @@ func normal(o map[string]any) map[string]any {
 		return o // the API server says what is wrong with it
 	}
 	return out.Object
-}
-
-func sortedKeys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

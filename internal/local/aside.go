@@ -80,19 +80,22 @@ func webhookAsides(ctx context.Context, c client.Client) ([]Aside, error) {
 		}
 	}
 	var all []Aside
+	tell := func(object string, names []string, so string) {
+		all = append(all, Aside{"webhook", object, "what answers it is not run here, so the API server does not ask " + strings.Join(names, ", ") + ": " + so})
+	}
 	for _, w := range validating.Items {
 		var names []string
 		for _, h := range w.Webhooks {
 			names = append(names, h.Name)
 		}
-		all = append(all, Aside{"webhook", "ValidatingWebhookConfiguration " + w.Name, "what answers it is not run here, so the API server does not ask " + strings.Join(names, ", ") + ": what it would refuse is let through"})
+		tell("ValidatingWebhookConfiguration "+w.Name, names, "what it would refuse is let through")
 	}
 	for _, w := range mutating.Items {
 		var names []string
 		for _, h := range w.Webhooks {
 			names = append(names, h.Name)
 		}
-		all = append(all, Aside{"webhook", "MutatingWebhookConfiguration " + w.Name, "what answers it is not run here, so the API server does not ask " + strings.Join(names, ", ") + ": what it would change stays as it is"})
+		tell("MutatingWebhookConfiguration "+w.Name, names, "what it would change stays as it is")
 	}
 	return all, nil
 }

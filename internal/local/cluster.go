@@ -11,7 +11,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -260,28 +259,40 @@ spec:
     name: flux-system
 `
 
-// lookAround is how often directories and tenants are looked at for changes.
-const lookAround = time.Second
+const (
+	// lookAround is how often directories are looked at for changes, at the most.
+	lookAround = 250 * time.Millisecond
+	// tendEvery is how often sources and tenants are, where no directory has changed.
+	tendEvery = time.Second
+)
 
 // follow keeps what is served in step with the directories, and the kubeconfigs in
 // step with the tenants.
 func (c *Cluster) follow(ctx context.Context) {
 	defer close(c.done)
+	var tended time.Time
 	for {
-		c.Refresh(ctx)
-		c.tenantKubeconfigs(ctx)
-		c.noteUnmapped()
+		began := time.Now()
+		changed := c.world.Refresh(ctx)
+		// Large directories are looked at less often.
+		const share = 8
+		pause := max(lookAround, share*time.Since(began))
+		if len(changed) > 0 || time.Since(tended) > tendEvery {
+			c.fetch(ctx, changed)
+			c.tenantKubeconfigs(ctx)
+			c.noteUnmapped()
+			tended = time.Now()
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(lookAround):
+		case <-time.After(pause):
 		}
 	}
 }
 
-// Refresh takes up at once what changed in the directories, and has Flux fetch it.
-func (c *Cluster) Refresh(ctx context.Context) {
-	changed := c.world.Refresh(ctx)
+// fetch makes sources ready and has Flux fetch those of URLs that changed.
+func (c *Cluster) fetch(ctx context.Context, changed []string) {
 	if err := c.tend(ctx, changed); err != nil && ctx.Err() == nil {
 		c.log.Printf("tend sources: %v", err) // tried again at the next look
 	}
@@ -397,5 +408,5 @@ func (c *Cluster) Stop() error {
 	if c.logFile != nil {
 		_ = c.logFile.Close() // nothing of it is read again
 	}
-	return c.store.close(strings.HasPrefix(c.opts.Name, passing))
+	return c.store.close()
 }

@@ -15,10 +15,10 @@ import (
 const (
 	// lookEvery is how often the cluster is looked at.
 	lookEvery = 300 * time.Millisecond
-	// Quiet is how long there is no news before failures are believed to last.
-	Quiet = 15 * time.Second
-	// Hasty is the same for somebody who waits for the outcome of an edit.
-	Hasty = 2 * time.Second
+	// quiet is how long there is no news before failures are believed to last.
+	quiet = 15 * time.Second
+	// hasty is the same for somebody who waits for the outcome of an edit.
+	hasty = 2 * time.Second
 )
 
 // Watching says how a cluster is watched while it converges.
@@ -27,9 +27,8 @@ type Watching struct {
 	Cluster string
 	// Timeout ends the watching.
 	Timeout time.Duration
-	// Quiet is how long there may be no news before failures are believed to last. With
-	// that of the constant of this name, what failed is tried once more.
-	Quiet time.Duration
+	// Edited says that the cluster was at rest, and what is wanted is the outcome of an edit.
+	Edited bool
 	// Show is given every picture, and Note what went wrong in taking one.
 	Show func(Picture)
 	Note func(string)
@@ -62,7 +61,11 @@ func Converge(ctx context.Context, c client.Client, w Watching) (*Convergence, e
 	start := time.Now()
 	out := &Convergence{Spans: map[string]Span{}}
 	deadline := time.After(w.Timeout)
-	changed, retried := start, w.Quiet < Quiet
+	changed, retried, patience := start, false, quiet
+	if w.Edited {
+		patience = hasty
+	}
+	var first Picture
 	news, caughtUp := newNews(), false
 	for {
 		began := time.Now()
@@ -78,21 +81,29 @@ func Converge(ctx context.Context, c client.Client, w Watching) (*Convergence, e
 			if news.in(picture) {
 				changed = time.Now()
 			}
+			if first == nil {
+				first = picture
+			}
 			out.take(picture, time.Since(start))
 			w.Show(picture)
-			settled := news.lasting(picture).Settled()
-			if settled && !retried && time.Since(changed) > w.Quiet/3 {
-				retried, changed = true, time.Now() // a failure that lasts fails again
-				if err := picture.Retry(ctx, c); err != nil {
-					w.Note(err.Error())
+			lasting := news.lasting(picture)
+			settled := lasting.Settled()
+			if settled && !retried && time.Since(changed) > patience/3 && (w.Behind == nil || w.Behind(ctx) == "") {
+				retried = true
+				if again := w.toRetry(first, picture); len(again) > 0 {
+					changed = time.Now() // a failure that lasts fails again
+					news.forget(again)
+					if err := again.retry(ctx, c); err != nil {
+						w.Note(err.Error())
+					}
 				}
 			}
-			if !picture.Good() && settled && time.Since(changed) > w.Quiet {
+			rest := picture.Good()
+			if !rest && settled && time.Since(changed) > patience {
 				// What is being tried once more is as it was before.
-				out.take(news.lasting(picture), time.Since(start))
-				picture = out.Picture
+				out.take(lasting, time.Since(start))
+				rest = true
 			}
-			rest := picture.Good() || settled && time.Since(changed) > w.Quiet
 			if rest && (w.Behind == nil || caughtUp) {
 				select {
 				case err := <-w.Dead:
@@ -158,6 +169,13 @@ func (n *news) in(p Picture) bool {
 		n.seen[what] = true
 	}
 	return found
+}
+
+// forget that things failed: they are made to be tried again, and that is awaited.
+func (n *news) forget(p Picture) {
+	for _, r := range p {
+		delete(n.failed, r.Key())
+	}
 }
 
 // digits differ between messages that say the same: times, names of Pods.

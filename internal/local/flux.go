@@ -96,7 +96,7 @@ func (cp *ControlPlane) startFlux(w *world.World, args map[string][]string) erro
 		return err
 	}
 	// A dependency that is not ready is looked at again soon: this is somebody's laptop.
-	const soon = "--requeue-dependency=1s"
+	const soon = "--requeue-dependency=250ms"
 	for _, c := range []fluxController{
 		{"source-controller", []string{
 			"--storage-path=" + cp.path("artifacts"),
@@ -144,7 +144,7 @@ func (cp *ControlPlane) startFluxController(c fluxController, w *world.World) er
 		name: c.name, path: cp.helpers.Path(c.name),
 		args: append(c.args, "--metrics-addr=127.0.0.1:0", "--health-addr=127.0.0.1:0",
 			"--enable-leader-election=false", "--log-encoding=json", "--watch-all-namespaces=true",
-			"--min-retry-delay=500ms", "--max-retry-delay=30s"),
+			"--kube-api-qps=1000", "--kube-api-burst=2000", "--min-retry-delay=500ms", "--max-retry-delay=30s"),
 		env: []string{
 			"PATH=" + os.Getenv("PATH"), "HOME=" + tmp, "TMPDIR=" + tmp,
 			"KUBECONFIG=" + kubeconfig, "RUNTIME_NAMESPACE=" + FluxNamespace,

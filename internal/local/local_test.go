@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -48,6 +49,67 @@ func TestWhatIsSuspendedIsNotWaitedFor(t *testing.T) {
 	k.Spec.Suspend = true
 	if got := kustomizationRow(k, "oil", nil); got.Health != Ready || got.Message != "suspended" {
 		t.Errorf("the row is %+v", got)
+	}
+}
+
+// What Flux was asked to try again is on its way until it has; so is what it took back,
+// until it gives it up.
+func TestHealthOfWhatIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	condition := func(of, reason string, status metav1.ConditionStatus) metav1.Condition {
+		return metav1.Condition{Type: of, Status: status, Reason: reason}
+	}
+	failed := condition("Ready", "InstallFailed", metav1.ConditionFalse)
+	takenBack := condition("Ready", "UninstallSucceeded", metav1.ConditionFalse)
+	gaveUp := condition("Stalled", "RetriesExceeded", metav1.ConditionTrue)
+	for name, tc := range map[string]struct {
+		asked, handled string
+		conditions     []metav1.Condition
+		want           Health
+	}{
+		"failed":                  {"", "", []metav1.Condition{failed}, Failed},
+		"asked to try again":      {"two", "one", []metav1.Condition{failed}, Progressing},
+		"failed again":            {"two", "two", []metav1.Condition{failed}, Failed},
+		"taken back":              {"", "", []metav1.Condition{takenBack}, Progressing},
+		"taken back and given up": {"", "", []metav1.Condition{takenBack, gaveUp}, Failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := &helmv2.HelmRelease{}
+			h.Annotations = map[string]string{"reconcile.fluxcd.io/requestedAt": tc.asked}
+			h.Status.LastHandledReconcileAt, h.Status.Conditions = tc.handled, tc.conditions
+			if got := releaseRow(h, "oil").Health; got != tc.want {
+				t.Errorf("health is %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// At first what may have come before its rights is tried again, after an edit what had
+// failed before it.
+func TestToRetry(t *testing.T) {
+	t.Parallel()
+	row := func(kind string, h Health) Row { return Row{Kind: kind, Name: "web", Health: h} }
+	for name, tc := range map[string]struct {
+		edited     bool
+		first, now Row
+		want       bool
+	}{
+		"a sync":                            {false, row("Sync", Progressing), row("Sync", Failed), true},
+		"a release":                         {false, row("HelmRelease", Progressing), row("HelmRelease", Failed), false},
+		"a sync that an edit broke":         {true, row("Sync", Ready), row("Sync", Failed), false},
+		"a sync that was broken":            {true, row("Sync", Failed), row("Sync", Failed), true},
+		"a release that was broken":         {true, row("HelmRelease", Failed), row("HelmRelease", Failed), true},
+		"a sync that was broken and is not": {true, row("Sync", Failed), row("Sync", Ready), false},
+		"what Flux has no part in":          {true, row("ReplicaSet", Failed), row("ReplicaSet", Failed), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := Watching{Edited: tc.edited}.toRetry(Picture{tc.first}, Picture{tc.now})
+			if (len(got) == 1) != tc.want {
+				t.Errorf("tried again are %+v, want %v", got, tc.want)
+			}
+		})
 	}
 }
 
@@ -255,7 +317,7 @@ func TestSweep(t *testing.T) {
 			t.Errorf("%s is there: %v, want %v", s.store.dir, err == nil, s.there)
 		}
 	}
-	if err := running.close(true); err != nil {
+	if err := running.close(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(running.dir); err == nil {

@@ -10,6 +10,7 @@ import (
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	fluxmeta "github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -180,8 +181,12 @@ func kustomizationRow(k *kustomizev1.Kustomization, tenant string, failing failu
 		r.Kind = "Sync"
 	}
 	r.Health, r.Message = healthOf(k, k.Status.Conditions)
-	if k.Spec.Suspend {
+	switch {
+	case k.Spec.Suspend:
 		r.Health, r.Message = Ready, "suspended"
+		return r
+	case asked(k, k.Status.LastHandledReconcileAt):
+		r.Health, r.Message = Progressing, "to be tried again"
 		return r
 	}
 	if why := failing[k.Spec.SourceRef.Kind+" "+k.Namespace+"/"+k.Spec.SourceRef.Name]; why != "" {
@@ -198,12 +203,22 @@ func releaseRow(h *helmv2.HelmRelease, tenant string) Row {
 	if latest := h.Status.History.Latest(); latest != nil {
 		r.Revision = latest.ChartName + "@" + latest.ChartVersion
 	}
-	if h.Spec.Suspend {
+	switch {
+	case h.Spec.Suspend:
 		r.Health, r.Message = Ready, "suspended"
+		return r
+	case asked(h, h.Status.LastHandledReconcileAt):
+		r.Health, r.Message = Progressing, "to be tried again"
 		return r
 	}
 	r.Health, r.Message = healthOf(h, h.Status.Conditions)
 	return expecting(h, r)
+}
+
+// asked tells whether Flux was asked to look at something and has not come to it.
+func asked(o client.Object, handled string) bool {
+	request := o.GetAnnotations()[fluxmeta.ReconcileRequestAnnotation]
+	return request != "" && request != handled
 }
 
 func healthOf(o client.Object, conditions []metav1.Condition) (Health, string) {
@@ -216,7 +231,9 @@ func healthOf(o client.Object, conditions []metav1.Condition) (Health, string) {
 		return Ready, cond.Message
 	case metav1.ConditionFalse:
 		waits := cond.Reason == "ArtifactFailed" && strings.HasPrefix(cond.Message, "Source ")
-		if cond.Reason == "DependencyNotReady" || waits {
+		// A release that was taken back is tried again, unless Flux says that it gave it up.
+		takenBack := strings.HasSuffix(cond.Reason, "Succeeded") && !meta.IsStatusConditionTrue(conditions, "Stalled")
+		if cond.Reason == "DependencyNotReady" || waits || takenBack {
 			return Progressing, cond.Message
 		}
 		return Failed, cond.Message

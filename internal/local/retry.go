@@ -4,32 +4,49 @@ package local
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	fluxmeta "github.com/fluxcd/pkg/apis/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Retry has Flux try again now what failed to be applied. What a tenant may comes a
-// moment after its sync, and Flux by itself waits for half a minute.
-func (p Picture) Retry(ctx context.Context, c client.Client) error {
+// retry has Flux try again now what failed to be applied, and takes back that it gave a
+// release up.
+func (p Picture) retry(ctx context.Context, c client.Client) error {
+	now := time.Now().Format(time.RFC3339Nano)
 	for _, r := range p {
-		if r.Health != Failed || r.Kind != "Sync" && r.Kind != "Kustomization" {
-			continue
+		notes := map[string]string{fluxmeta.ReconcileRequestAnnotation: now}
+		var o client.Object = &kustomizev1.Kustomization{}
+		if r.Kind == helmv2.HelmReleaseKind {
+			o, notes[helmv2.ResetRequestAnnotation] = &helmv2.HelmRelease{}, now
 		}
-		k := &kustomizev1.Kustomization{}
-		if err := c.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: r.Name}, k); err != nil {
+		if err := c.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: r.Name}, o); err != nil {
 			return client.IgnoreNotFound(err)
 		}
-		before := k.DeepCopy()
-		if k.Annotations == nil {
-			k.Annotations = map[string]string{}
-		}
-		k.Annotations[fluxmeta.ReconcileRequestAnnotation] = time.Now().Format(time.RFC3339Nano)
-		if err := c.Patch(ctx, k, client.MergeFrom(before)); err != nil {
-			return client.IgnoreNotFound(err)
+		if err := annotate(ctx, c, o, notes); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// toRetry is what Flux is to try again before its failure is believed. At first that is
+// what the rights may have been late for, which Flux by itself would try in half a minute;
+// after an edit it is what had failed before it, as a new cluster would try it too.
+func (w Watching) toRetry(first, now Picture) Picture {
+	var all Picture
+	for _, r := range now {
+		retry := r.Kind == "Sync" || r.Kind == kustomizev1.KustomizationKind
+		if w.Edited {
+			failedBefore := func(b Row) bool { return b.Key() == r.Key() && b.Health == Failed }
+			retry = (retry || r.Kind == helmv2.HelmReleaseKind) && slices.ContainsFunc(first, failedBefore)
+		}
+		if retry && r.Health == Failed {
+			all = append(all, r)
+		}
+	}
+	return all
 }

@@ -19,6 +19,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tenantry/tenantry/internal/world"
 )
 
 // source is one of Flux's, of any kind.
@@ -107,26 +109,13 @@ func (c *Cluster) tend(ctx context.Context, changed []string) error {
 }
 
 func (c *Cluster) tendSource(ctx context.Context, s source, changed []string) error {
-	poke := slices.ContainsFunc(changed, func(url string) bool { return below(s.url, url) })
+	poke := slices.ContainsFunc(changed, func(url string) bool { return world.Below(s.url, url) })
 	poke = c.tendRefs(ctx, s) || poke
 	mended, err := c.tendSecrets(ctx, s)
 	if poke || mended {
 		err = errors.Join(err, c.poke(ctx, s.Object))
 	}
 	return err
-}
-
-// below tells whether a URL is that of a mapping, or lies under it.
-func below(address, mapping string) bool {
-	strip := func(s string) string {
-		u, err := url.Parse(s)
-		if err != nil {
-			return s
-		}
-		return strings.TrimSuffix(u.Hostname()+"/"+strings.Trim(u.Path, "/"), ".git")
-	}
-	a, m := strip(address), strip(mapping)
-	return a == m || strings.HasPrefix(a, strings.TrimSuffix(m, "/")+"/")
 }
 
 func (c *Cluster) tendRefs(ctx context.Context, s source) (added bool) {
@@ -143,14 +132,18 @@ func (c *Cluster) tendRefs(ctx context.Context, s source) (added bool) {
 
 // poke has Flux look at something at once.
 func (c *Cluster) poke(ctx context.Context, o client.Object) error {
+	return annotate(ctx, c.client, o, map[string]string{fluxmeta.ReconcileRequestAnnotation: time.Now().Format(time.RFC3339Nano)})
+}
+
+func annotate(ctx context.Context, c client.Client, o client.Object, more map[string]string) error {
 	patch := client.MergeFrom(o.DeepCopyObject().(client.Object))
 	notes := maps.Clone(o.GetAnnotations())
 	if notes == nil {
 		notes = map[string]string{}
 	}
-	notes[fluxmeta.ReconcileRequestAnnotation] = time.Now().Format(time.RFC3339Nano)
+	maps.Copy(notes, more)
 	o.SetAnnotations(notes)
-	return client.IgnoreNotFound(c.client.Patch(ctx, o, patch, client.FieldOwner(manager)))
+	return client.IgnoreNotFound(c.Patch(ctx, o, patch, client.FieldOwner(manager)))
 }
 
 // manager owns what a local cluster writes beside the fleet.
@@ -239,10 +232,10 @@ func (c *Cluster) tendDecryption(ctx context.Context) error {
 	}
 	for i := range all.Items {
 		k := &all.Items[i]
-		if k.Spec.Decryption == nil || k.Spec.Decryption.SecretRef == nil {
+		key := c.decryptionSecret(k)
+		if key.Name == "" {
 			continue
 		}
-		key := client.ObjectKey{Namespace: k.Namespace, Name: k.Spec.Decryption.SecretRef.Name}
 		err := c.client.Get(ctx, key, &corev1.Secret{})
 		if !apierrors.IsNotFound(err) {
 			if err != nil {
@@ -266,50 +259,19 @@ func (c *Cluster) tendDecryption(ctx context.Context) error {
 	return nil
 }
 
-// Behind says what has not yet taken up what is served now, or "".
-func (c *Cluster) Behind(ctx context.Context) string {
-	all, err := c.sources(ctx)
-	if err != nil {
-		return err.Error()
+// decryptionSecret is what a Kustomization decrypts with: its own Secret, or the one that
+// kustomize-controller is given for those that have none.
+func (c *Cluster) decryptionSecret(k *kustomizev1.Kustomization) client.ObjectKey {
+	if k.Spec.Decryption == nil {
+		return client.ObjectKey{}
 	}
-	revisions := map[string]string{}
-	for _, s := range all {
-		name := s.kind + " " + s.GetNamespace() + "/" + s.GetName()
-		if s.suspended || !c.world.Serves(s.url) {
-			continue
-		}
-		if asked := s.GetAnnotations()[fluxmeta.ReconcileRequestAnnotation]; asked != s.handled && asked != "" {
-			return name
-		}
-		head, mapped := c.world.Head(s.url)
-		pinned := s.ref != nil && (s.ref.Tag != "" || s.ref.SemVer != "" || s.ref.Commit != "" || s.ref.Name != "")
-		if s.kind == sourcev1.GitRepositoryKind && mapped && !pinned && s.revision != "" && !strings.HasSuffix(s.revision, head) {
-			return name
-		}
-		revisions[name] = s.revision
+	if ref := k.Spec.Decryption.SecretRef; ref != nil {
+		return client.ObjectKey{Namespace: k.Namespace, Name: ref.Name}
 	}
-	return c.behindApplying(ctx, revisions)
-}
-
-// behindApplying is a Kustomization that has not tried the revision of its source.
-func (c *Cluster) behindApplying(ctx context.Context, revisions map[string]string) string {
-	all := &kustomizev1.KustomizationList{}
-	if err := c.client.List(ctx, all); err != nil {
-		return err.Error()
-	}
-	for i := range all.Items {
-		k := &all.Items[i]
-		ns := k.Spec.SourceRef.Namespace
-		if ns == "" {
-			ns = k.Namespace
-		}
-		revision := revisions[k.Spec.SourceRef.Kind+" "+ns+"/"+k.Spec.SourceRef.Name]
-		if h, message := healthOf(k, k.Status.Conditions); h == Progressing && strings.Contains(message, "ependency") {
-			continue // it says what it waits for
-		}
-		if !k.Spec.Suspend && revision != "" && k.Status.LastAttemptedRevision != revision {
-			return "Kustomization " + k.Namespace + "/" + k.Name
+	for _, a := range c.opts.FluxArgs["kustomize-controller"] {
+		if name, ok := strings.CutPrefix(a, "--sops-age-secret="); ok {
+			return client.ObjectKey{Namespace: FluxNamespace, Name: name}
 		}
 	}
-	return ""
+	return client.ObjectKey{}
 }

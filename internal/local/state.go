@@ -138,9 +138,9 @@ func (s *store) clear(keep ...string) error {
 
 // close gives the name free. The logs stay until the next start; of a passing cluster
 // nothing does.
-func (s *store) close(passing bool) error {
+func (s *store) close() error {
 	defer s.unlock()
-	if passing {
+	if strings.HasPrefix(s.state.Name, passing) {
 		return os.RemoveAll(s.dir)
 	}
 	return s.clear("logs")
@@ -165,18 +165,18 @@ func Sweep() error {
 		return err
 	}
 	for _, dir := range dirs {
-		unlock, err := tryLock(filepath.Join(dir, "lock"))
-		if errors.Is(err, errLocked) {
+		if locked(dir) {
+			continue
+		}
+		// What a kill left is ended and cleared by opening.
+		left, err := openStore(filepath.Base(dir))
+		if errors.Is(err, ErrRunning) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		s := &store{dir: dir, unlock: unlock}
-		if old, err := readState(dir); err == nil {
-			endLeftovers(old.Processes)
-		}
-		if err := s.close(true); err != nil {
+		if err := left.close(); err != nil {
 			return err
 		}
 	}
@@ -305,5 +305,5 @@ func Down(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return left.close(strings.HasPrefix(name, passing))
+	return left.close()
 }

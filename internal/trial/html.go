@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/tenantry/tenantry/internal/words"
 )
 
 //go:embed trial.html
@@ -16,7 +18,7 @@ var page string
 
 // The page needs nothing but itself: no script of others, no font, no network.
 var pageTemplate = template.Must(template.New("trial").Funcs(template.FuncMap{
-	"seconds": seconds, "short": short, "mark": mark, "count": count,
+	"seconds": seconds, "short": words.Short, "mark": mark, "count": words.Count,
 }).Parse(page))
 
 // HTML writes a run as one page that works without a network.

@@ -5,12 +5,8 @@ package trial
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 )
-
-func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
 // Markdown writes a run as a comment on a pull request: what failed first, the rest
 // folded.

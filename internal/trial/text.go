@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/tenantry/tenantry/internal/words"
 )
 
 // Text writes a run for a terminal.
@@ -22,7 +24,7 @@ func Text(out io.Writer, r *Run) error {
 	if !r.Passed {
 		verdict = "Failed"
 	}
-	w.line("\n%s: %s in %s.", verdict, count(len(r.Clusters), "cluster"), seconds(r.Seconds))
+	w.line("\n%s: %s in %s.", verdict, words.Count(len(r.Clusters), "cluster"), seconds(r.Seconds))
 	return w.err
 }
 
@@ -39,13 +41,6 @@ func (w *printer) line(format string, args ...any) {
 }
 
 func seconds(s float64) string { return fmt.Sprintf("%.1f s", s) }
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
 
 func verdict(passed bool) string {
 	if passed {
@@ -89,13 +84,13 @@ func (w *printer) items(c *Cluster) {
 	var fine []string
 	if tenants := c.Tenants(); len(tenants) > listed {
 		fine = slices.DeleteFunc(tenants, func(t string) bool { return !c.Fine(t) })
-		defer func() { w.line("  ✔ and %s of which all is as declared", count(len(fine), "tenant")) }()
+		defer func() { w.line("  ✔ and %s of which all is as declared", words.Count(len(fine), "tenant")) }()
 	}
 	for _, i := range c.Items {
 		if slices.Contains(fine, i.Tenant) {
 			continue
 		}
-		_, _ = fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\n", mark(i), i.Tenant, i.Kind, i.At(), i.Health, seconds(i.To), short(i.Revision))
+		_, _ = fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\n", mark(i), i.Tenant, i.Kind, i.At(), i.Health, seconds(i.To), words.Short(i.Revision))
 	}
 	if err := t.Flush(); w.err == nil {
 		w.err = err
@@ -111,18 +106,6 @@ func mark(i Item) string {
 	default:
 		return "✗"
 	}
-}
-
-// short cuts digests to what people compare.
-func short(revision string) string {
-	const shown = 8
-	for _, algorithm := range []string{"sha1:", "sha256:"} {
-		if i := strings.Index(revision, algorithm); i >= 0 {
-			end := i + len(algorithm) + shown
-			return revision[:min(end, len(revision))]
-		}
-	}
-	return revision
 }
 
 func (w *printer) attacks(c *Cluster) {
@@ -145,7 +128,7 @@ func (w *printer) attacks(c *Cluster) {
 	}
 	for _, of := range slices.Sorted(maps.Keys(alike)) {
 		sum := alike[of]
-		w.line("    %s like %s but for their names, one attack for each policy: %s", count(len(sum.Walls), "tenant"), of, sum.Sum())
+		w.line("    %s like %s but for their names, one attack for each policy: %s", words.Count(len(sum.Walls), "tenant"), of, sum.Sum())
 	}
 	for _, f := range c.Findings {
 		severity := "warning"
@@ -189,7 +172,7 @@ func (w *printer) asides(c *Cluster) {
 	if len(c.Kubeconfigs) > 0 {
 		w.line("\n  Kubeconfigs:")
 	}
-	for _, name := range sortedKeys(c.Kubeconfigs) {
+	for _, name := range slices.Sorted(maps.Keys(c.Kubeconfigs)) {
 		w.line("    %-16s %s", name, c.Kubeconfigs[name])
 	}
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package words guesses what was meant by a name that is not there.
+// Package words is how names and numbers are put to people: what was meant by a name that
+// is not there, how many there are of something.
 package words
 
 import (

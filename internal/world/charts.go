@@ -3,6 +3,7 @@
 package world
 
 import (
+	"bytes"
 	"crypto/md5" //nolint:gosec // S3 names objects by it; nothing is protected with it
 	"encoding/hex"
 	"errors"
@@ -128,22 +129,19 @@ func serveFile(out http.ResponseWriter, r *http.Request, dir, rest string) {
 		return
 	}
 	defer func() { _ = root.Close() }() // it was only read
-	f, err := root.Open(path.Clean(rest))
+	name := path.Clean(rest)
+	info, err := root.Stat(name)
+	if _, ok := confined(dir, rest); err != nil || !info.Mode().IsRegular() || !ok {
+		http.NotFound(out, r)
+		return
+	}
+	content, err := root.ReadFile(name)
 	if err != nil {
 		http.NotFound(out, r)
 		return
 	}
-	defer func() { _ = f.Close() }() // it was only read
-	info, err := f.Stat()
-	if _, ok := confined(dir, rest); err != nil || info.IsDir() || !ok {
-		http.NotFound(out, r)
-		return
-	}
-	content, err := root.ReadFile(path.Clean(rest))
-	if err == nil {
-		out.Header().Set("ETag", etag(content))
-	}
-	http.ServeContent(out, r, path.Base(rest), info.ModTime(), f)
+	out.Header().Set("ETag", etag(content))
+	http.ServeContent(out, r, path.Base(rest), info.ModTime(), bytes.NewReader(content))
 }
 
 // confined is a path below a directory, if all links in it stay below, and no part of it

@@ -16,6 +16,16 @@ func isGit(rest string) bool {
 	return rest == "info/refs" || rest == "git-upload-pack" || rest == "git-receive-pack" || rest == "HEAD" || strings.HasPrefix(rest, "objects/")
 }
 
+// gitPath takes a request's path apart into a repository's and what git asks of it.
+func gitPath(path string) (repository, rest string, ok bool) {
+	for _, rest := range []string{"info/refs", "git-upload-pack"} {
+		if repository, ok := strings.CutSuffix(path, "/"+rest); ok {
+			return repository, rest, true
+		}
+	}
+	return "", "", false
+}
+
 // serveGit hands a request to git's own server, which gives and never takes.
 func (w *World) serveGit(out http.ResponseWriter, r *http.Request, bare, rest string) {
 	if r.ContentLength < 0 {

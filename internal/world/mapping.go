@@ -32,8 +32,8 @@ type Mapping struct {
 // it as it is.
 type Filter func(m Mapping, path string, content []byte) []byte
 
-// Schemes are those that a mapping's URL may have.
-var Schemes = []string{"https", "http", "ssh", "oci"}
+// schemes are those that a mapping's URL may have.
+var schemes = []string{"https", "http", "ssh", "oci"}
 
 // ErrURL says what a URL that is served has to look like.
 var ErrURL = errors.New("want a URL like https://git.example.com/team/repository, with https, http, ssh or oci")
@@ -46,7 +46,7 @@ func (p place) String() string { return strings.TrimSuffix(p.host+"/"+p.path, "/
 
 func placeOf(address string) (place, error) {
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || !slices.Contains(Schemes, u.Scheme) || strings.Trim(u.Path, "/") == "" && u.Scheme != "https" && u.Scheme != "http" {
+	if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) || strings.Trim(u.Path, "/") == "" && u.Scheme != "https" && u.Scheme != "http" {
 		return place{}, ErrURL
 	}
 	return place{u.Hostname(), repoPath(u.Path)}, nil
@@ -63,6 +63,20 @@ func SamePlace(a, b string) bool {
 	}
 	q, err := placeOf(b)
 	return err == nil && p == q
+}
+
+// Below tells whether a URL is that of a mapping, or lies under it.
+func Below(address, mapping string) bool {
+	a, err := placeOf(address)
+	if err != nil {
+		return false
+	}
+	m, err := placeOf(mapping)
+	if err != nil {
+		return false
+	}
+	_, ok := m.within(a.host, a.path)
+	return ok
 }
 
 // within is what of a path lies below the place, and whether it does.

@@ -88,8 +88,8 @@ func (o *outside) serve(w *World, out http.ResponseWriter, r *http.Request, sche
 		return
 	}
 	if o.tape != nil {
-		if path, ok := gitPath(r.URL.Path); ok {
-			o.mirrored(w, out, r, target.JoinPath(path), path)
+		if path, rest, ok := gitPath(r.URL.Path); ok {
+			o.mirrored(w, out, r, target.JoinPath(path), path, rest)
 			return
 		}
 		if (r.Method == http.MethodGet || r.Method == http.MethodHead) && !secret(r.URL) {
@@ -125,23 +125,14 @@ func withoutURL(err error) error {
 	return err
 }
 
-func gitPath(path string) (string, bool) {
-	for _, suffix := range []string{"/info/refs", "/git-upload-pack"} {
-		if p, ok := strings.CutSuffix(path, suffix); ok {
-			return p, true
-		}
-	}
-	return "", false
-}
-
-func (o *outside) mirrored(w *World, out http.ResponseWriter, r *http.Request, address *url.URL, path string) {
+func (o *outside) mirrored(w *World, out http.ResponseWriter, r *http.Request, address *url.URL, path, rest string) {
 	bare, err := o.tape.mirror(w.ctx, address.String(), hostOf(r.Host), repoPath(path), r.Header.Get("Authorization"))
 	if err != nil {
 		w.failed(address.String(), err)
 		http.Error(out, withoutURL(err).Error(), http.StatusBadGateway)
 		return
 	}
-	w.serveGit(out, r, bare, strings.TrimPrefix(r.URL.Path, path+"/"))
+	w.serveGit(out, r, bare, rest)
 }
 
 // recorded asks for something to be read and keeps the answer. Redirections are followed

@@ -48,7 +48,7 @@ func newImages() *images { return &images{made: map[string]*artifact{}} }
 func (i *images) note(tag string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if !slices.Contains(i.standsIn, tag) && !strings.HasSuffix(tag, " latest") && !strings.Contains(tag, "sha256:") {
+	if !slices.Contains(i.standsIn, tag) && !strings.HasSuffix(tag, " latest") {
 		i.standsIn = append(i.standsIn, tag)
 	}
 }
@@ -56,7 +56,7 @@ func (i *images) note(tag string) {
 // artifact is what a registry has under one name.
 type artifact struct {
 	print uint64
-	// tags name manifests; a tag that is not among them is the manifest of "".
+	// tags name manifests; "" is the last of them.
 	tags  map[string]digest.Digest
 	blobs map[digest.Digest][]byte
 	types map[digest.Digest]string

@@ -34,9 +34,12 @@ type tape struct {
 	// records says that it may be added to.
 	records bool
 	mu      sync.Mutex
-	// mirrors that are being made, or were by this run, by place and credentials.
-	mirrors map[string]*mirror
+	// mirrors that are being made, or were by this run.
+	mirrors map[mirrorKey]*mirror
 }
+
+// mirrorKey is a mirror's directory and the credentials that it was asked for with.
+type mirrorKey struct{ bare, authorization string }
 
 // mirror is one that is made once in a run: for each who asks, as the real place may let in
 // one and not the other.
@@ -56,7 +59,7 @@ type take struct {
 func openTape(record, replay string) (*tape, error) {
 	switch {
 	case record != "":
-		return &tape{dir: record, records: true, mirrors: map[string]*mirror{}}, os.MkdirAll(record, 0o755) //nolint:gosec // it is to be committed and read by others
+		return &tape{dir: record, records: true, mirrors: map[mirrorKey]*mirror{}}, os.MkdirAll(record, 0o755) //nolint:gosec // it is to be committed and read by others
 	case replay != "":
 		if info, err := os.Stat(replay); err != nil || !info.IsDir() {
 			return nil, fmt.Errorf("%s is not a directory that --record has written", replay)
@@ -103,14 +106,26 @@ func (t *tape) hasHost(host string) bool {
 
 // repository is the mirror of one, or "".
 func (t *tape) repository(host, path string) string {
-	if t == nil || !isHost(host) || !filepath.IsLocal(path) {
+	if t == nil {
 		return ""
 	}
-	bare := filepath.Join(t.dir, "git", host, filepath.FromSlash(path)+".git")
+	bare := t.mirrorDir(host, path)
+	if bare == "" {
+		return ""
+	}
 	if _, err := os.Stat(filepath.Join(bare, "HEAD")); err != nil {
 		return ""
 	}
 	return bare
+}
+
+// mirrorDir is where the mirror of a repository is, or would be; "" for what is no place of
+// one.
+func (t *tape) mirrorDir(host, path string) string {
+	if !isHost(host) || !filepath.IsLocal(path) {
+		return ""
+	}
+	return filepath.Join(t.dir, "git", host, filepath.FromSlash(path)+".git")
 }
 
 // isHost tells whether a name is one of a host rather than of a place on disk.
@@ -120,16 +135,16 @@ func isHost(host string) bool {
 
 // mirror brings a repository onto the tape as the client would have fetched it.
 func (t *tape) mirror(ctx context.Context, address, host, path, authorization string) (string, error) {
-	if !isHost(host) || !filepath.IsLocal(path) {
+	bare := t.mirrorDir(host, path)
+	if bare == "" {
 		return "", fmt.Errorf("%s/%s is no place of a repository", host, path)
 	}
-	bare := filepath.Join(t.dir, "git", host, filepath.FromSlash(path)+".git")
-	sum := sha256.Sum256([]byte(bare + "\n" + authorization))
+	key := mirrorKey{bare, authorization}
 	t.mu.Lock()
-	m := t.mirrors[string(sum[:])]
+	m := t.mirrors[key]
 	if m == nil {
 		m = &mirror{}
-		t.mirrors[string(sum[:])] = m
+		t.mirrors[key] = m
 	}
 	t.mu.Unlock()
 	m.once.Do(func() {
@@ -139,7 +154,7 @@ func (t *tape) mirror(ctx context.Context, address, host, path, authorization st
 	})
 	if m.err != nil {
 		t.mu.Lock()
-		delete(t.mirrors, string(sum[:])) // tried again when it is asked for again
+		delete(t.mirrors, key) // tried again when it is asked for again
 		t.mu.Unlock()
 	}
 	return bare, m.err
@@ -225,12 +240,10 @@ func (w *World) serveTape(out http.ResponseWriter, r *http.Request, scheme strin
 	if !t.replays() {
 		return false
 	}
-	for _, suffix := range []string{"/info/refs", "/git-upload-pack"} {
-		if path, ok := strings.CutSuffix(r.URL.Path, suffix); ok {
-			if bare := t.repository(hostOf(r.Host), repoPath(path)); bare != "" {
-				w.serveGit(out, r, bare, suffix[1:])
-				return true
-			}
+	if path, rest, ok := gitPath(r.URL.Path); ok {
+		if bare := t.repository(hostOf(r.Host), repoPath(path)); bare != "" {
+			w.serveGit(out, r, bare, rest)
+			return true
 		}
 	}
 	file, _ := t.keyOf(r.Method, scheme+"://"+r.Host+r.URL.RequestURI())

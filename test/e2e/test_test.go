@@ -206,6 +206,7 @@ func TestTroubles(t *testing.T) {
 	}
 	want := map[string][2]string{
 		"Sync tin/apps":      {"expected numeric (int or float), got string", "tin/apps.yaml:6"},
+		"Sync tin/more":      {"path not found", "fleet/tenants/lab/tin.yaml:12"},
 		"Sync lead/apps":     {"source: failed to checkout", "fleet/tenants/lab/lead.yaml:10"},
 		"Pod iron-big/big-0": {"Insufficient cpu", "iron/apps.yaml:20"},
 		"ReplicaSet":         {"exceeded quota: tenantry", "iron/apps.yaml:5"},
@@ -229,7 +230,9 @@ func TestTroubles(t *testing.T) {
 		t.Errorf("%s is not told of", key)
 	}
 	for _, e := range c.Expectations {
-		if !e.Passed {
+		// What fails as it did before a commit has not become Ready by it.
+		hidden := strings.HasPrefix(e.Seen, "Kustomization tin/apps is not Ready, as before the commit")
+		if hidden == e.Passed || hidden != (e.Name == "what tin adds can't be Ready") {
 			t.Errorf("%s: %s", e.Name, e.Seen)
 		}
 	}
@@ -372,10 +375,12 @@ func TestStoppedTestsLeaveNothing(t *testing.T) {
 		}
 	}
 	const longest = 25 * time.Second
+	mounts, ports, tmp := read(t, "/proc/self/mounts"), listening(t), t.TempDir()
 	for i := range n {
 		sig := []os.Signal{syscall.SIGTERM, syscall.SIGKILL}[i%2]
 		after := rand.N(longest)
 		cmd := exec.CommandContext(t.Context(), binary, "test", filepath.Join(root, "examples", "fleet"), "--cluster", "staging")
+		cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -398,7 +403,34 @@ func TestStoppedTestsLeaveNothing(t *testing.T) {
 			return nil
 		})
 		nothingLeft(t)
+		if left, _ := filepath.Glob(filepath.Join(tmp, "*")); len(left) > 0 {
+			t.Errorf("left on disk: %v", left)
+		}
+		if now := read(t, "/proc/self/mounts"); now != mounts {
+			t.Errorf("mounts were\n%s\nand are\n%s", mounts, now)
+		}
+		for address := range listening(t) {
+			if !ports[address] {
+				t.Errorf("somebody still listens on %s", address)
+			}
+		}
 	}
+}
+
+// listening are the addresses on which anybody on this machine takes connections, as the
+// kernel writes them.
+func listening(t *testing.T) map[string]bool {
+	t.Helper()
+	all := map[string]bool{}
+	for _, file := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		for line := range strings.Lines(read(t, file)) {
+			const listen = "0A"
+			if f := strings.Fields(line); len(f) > 3 && f[3] == listen {
+				all[f[1]] = true
+			}
+		}
+	}
+	return all
 }
 
 // children are the processes below one, by their ids.

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package local
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Behind says what has not yet taken up what is served now, or "".
+func (c *Cluster) Behind(ctx context.Context) string {
+	all, err := c.sources(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	revisions := map[string]string{}
+	for _, s := range all {
+		name := s.kind + " " + s.GetNamespace() + "/" + s.GetName()
+		if s.suspended || !c.world.Serves(s.url) {
+			continue
+		}
+		if asked(s, s.handled) {
+			return name
+		}
+		head, mapped := c.world.Head(s.url)
+		pinned := s.ref != nil && (s.ref.Tag != "" || s.ref.SemVer != "" || s.ref.Commit != "" || s.ref.Name != "")
+		if s.kind == sourcev1.GitRepositoryKind && mapped && !pinned && s.revision != "" && !strings.HasSuffix(s.revision, head) {
+			return name
+		}
+		revisions[name] = s.revision
+	}
+	syncs, charts, releases := &kustomizev1.KustomizationList{}, &sourcev1.HelmChartList{}, &helmv2.HelmReleaseList{}
+	for _, l := range []client.ObjectList{syncs, charts, releases} {
+		if err := c.client.List(ctx, l); err != nil {
+			return err.Error()
+		}
+	}
+	return cmp.Or(behindApplying(syncs.Items, revisions), behindCharts(charts.Items, revisions), behindReleases(releases.Items, revisions))
+}
+
+// behindApplying is a Kustomization that has not tried the revision of its source, of
+// those that are given by the sources' names.
+func behindApplying(all []kustomizev1.Kustomization, revisions map[string]string) string {
+	for i := range all {
+		k := &all[i]
+		ns := k.Spec.SourceRef.Namespace
+		if ns == "" {
+			ns = k.Namespace
+		}
+		revision := revisions[k.Spec.SourceRef.Kind+" "+ns+"/"+k.Spec.SourceRef.Name]
+		switch h, message := healthOf(k, k.Status.Conditions); {
+		case h == Progressing && strings.Contains(message, "ependency"):
+			continue // it says what it waits for
+		case h == Failed && strings.Contains(message, "path not found"):
+			continue // Flux does not count that as having tried
+		}
+		if !k.Spec.Suspend && revision != "" && k.Status.LastAttemptedRevision != revision {
+			return "Kustomization " + k.Namespace + "/" + k.Name
+		}
+	}
+	return ""
+}
+
+// behindCharts is a HelmChart that has not been looked for in the revision of its source.
+// It adds the charts' own revisions.
+func behindCharts(all []sourcev1.HelmChart, revisions map[string]string) string {
+	for i := range all {
+		h := &all[i]
+		revision := revisions[h.Spec.SourceRef.Kind+" "+h.Namespace+"/"+h.Spec.SourceRef.Name]
+		if !h.Spec.Suspend && revision != "" && h.Status.ObservedSourceArtifactRevision != revision {
+			return "HelmChart " + h.Namespace + "/" + h.Name
+		}
+		if h.Status.Artifact != nil {
+			revisions[sourcev1.HelmChartKind+" "+h.Namespace+"/"+h.Name] = h.Status.Artifact.Revision
+		}
+	}
+	return ""
+}
+
+// behindReleases is a HelmRelease that is Ready with another chart than it is given now.
+// One that is not may never come to try it: its values are not there, or what it depends
+// on is not Ready.
+func behindReleases(all []helmv2.HelmRelease, revisions map[string]string) string {
+	for i := range all {
+		h := &all[i]
+		if health, _ := healthOf(h, h.Status.Conditions); h.Spec.Suspend || health != Ready {
+			continue
+		}
+		revision, tried := revisions[chartOf(h)], h.Status.LastAttemptedRevision
+		if _, digest, ok := strings.Cut(revision, "@"); ok { // of a registry
+			revision, tried = digest, h.Status.LastAttemptedRevisionDigest
+		}
+		if revision != "" && revision != tried {
+			return "HelmRelease " + h.Namespace + "/" + h.Name
+		}
+	}
+	return ""
+}
+
+func chartOf(h *helmv2.HelmRelease) string {
+	ref := h.Spec.ChartRef
+	if ref == nil {
+		return sourcev1.HelmChartKind + " " + h.Status.HelmChart
+	}
+	ns := ref.Namespace
+	if ns == "" {
+		ns = h.Namespace
+	}
+	return ref.Kind + " " + ns + "/" + ref.Name
+}
