@@ -143,11 +143,11 @@ func (r *Run) test(ctx context.Context) (trial.Cluster, error) {
 	if err := r.attack(ctx, cfg, &out); err != nil {
 		return out, err
 	}
-	if err := r.ask(ctx, cfg, &out); err != nil {
-		return out, err
-	}
 	asides, err := r.live.Asides(ctx)
 	if err != nil {
+		return out, err
+	}
+	if err := r.ask(ctx, cfg, &out); err != nil {
 		return out, err
 	}
 	for _, a := range asides {

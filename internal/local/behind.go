@@ -5,11 +5,14 @@ package local
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -57,7 +60,7 @@ func behindApplying(all []kustomizev1.Kustomization, revisions map[string]string
 		switch h, message := healthOf(k, k.Status.Conditions); {
 		case h == Progressing && strings.Contains(message, "ependency"):
 			continue // it says what it waits for
-		case h == Failed && strings.Contains(message, "path not found"):
+		case h == Failed && (strings.Contains(message, "path not found") || meta.IsStatusConditionTrue(k.Status.Conditions, "Stalled")):
 			continue // Flux does not count that as having tried
 		}
 		if !k.Spec.Suspend && revision != "" && k.Status.LastAttemptedRevision != revision {
@@ -73,7 +76,8 @@ func behindCharts(all []sourcev1.HelmChart, revisions map[string]string) string 
 	for i := range all {
 		h := &all[i]
 		revision := revisions[h.Spec.SourceRef.Kind+" "+h.Namespace+"/"+h.Spec.SourceRef.Name]
-		if !h.Spec.Suspend && revision != "" && h.Status.ObservedSourceArtifactRevision != revision {
+		health, _ := healthOf(h, h.Status.Conditions)
+		if !h.Spec.Suspend && revision != "" && (h.Status.ObservedSourceArtifactRevision != revision || health == Progressing) {
 			return "HelmChart " + h.Namespace + "/" + h.Name
 		}
 		if h.Status.Artifact != nil {
@@ -83,25 +87,29 @@ func behindCharts(all []sourcev1.HelmChart, revisions map[string]string) string 
 	return ""
 }
 
-// behindReleases is a HelmRelease that is Ready with another chart than it is given now.
-// One that is not may never come to try it: its values are not there, or what it depends
-// on is not Ready.
+// behindReleases is a HelmRelease that has not tried the chart that it is given now. One
+// that failed before it came to that may never do: its values are not there, or what it
+// depends on is not Ready.
 func behindReleases(all []helmv2.HelmRelease, revisions map[string]string) string {
 	for i := range all {
 		h := &all[i]
-		if health, _ := healthOf(h, h.Status.Conditions); h.Spec.Suspend || health != Ready {
+		ready := meta.FindStatusCondition(h.Status.Conditions, "Ready")
+		if h.Spec.Suspend || ready == nil || ready.Status != metav1.ConditionTrue && !slices.Contains(tried, ready.Reason) {
 			continue
 		}
-		revision, tried := revisions[chartOf(h)], h.Status.LastAttemptedRevision
-		if _, digest, ok := strings.Cut(revision, "@"); ok { // of a registry
-			revision, tried = digest, h.Status.LastAttemptedRevisionDigest
+		revision, last := revisions[chartOf(h)], h.Status.LastAttemptedRevision
+		if h.Status.LastAttemptedRevisionDigest != "" { // of a registry: the digest in a revision, or all of it
+			last = h.Status.LastAttemptedRevisionDigest
 		}
-		if revision != "" && revision != tried {
+		if revision != last && !strings.HasSuffix(revision, "@"+last) && revision != "" {
 			return "HelmRelease " + h.Namespace + "/" + h.Name
 		}
 	}
 	return ""
 }
+
+// tried are the reasons of a release that failed with the chart it was given.
+var tried = []string{helmv2.InstallFailedReason, helmv2.UpgradeFailedReason, helmv2.TestFailedReason, helmv2.RollbackSucceededReason, helmv2.RollbackFailedReason}
 
 func chartOf(h *helmv2.HelmRelease) string {
 	ref := h.Spec.ChartRef

@@ -47,17 +47,21 @@ func TestReleasesBehindTheirCharts(t *testing.T) {
 		c := sourcev1.HelmChart{ObjectMeta: metav1.ObjectMeta{Namespace: "oil-system", Name: "oil-system-web"}}
 		c.Spec.SourceRef = sourcev1.LocalHelmChartSourceReference{Kind: "GitRepository", Name: "apps"}
 		c.Status.ObservedSourceArtifactRevision = looked
+		c.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}}
 		c.Status.Artifact = &fluxmeta.Artifact{Revision: revision}
 		return c
 	}
-	release := func(status metav1.ConditionStatus, tried string, ref *helmv2.CrossNamespaceSourceReference) helmv2.HelmRelease {
+	release := func(status metav1.ConditionStatus, reason, tried string, ref *helmv2.CrossNamespaceSourceReference) helmv2.HelmRelease {
 		r := helmv2.HelmRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "oil-system", Name: "web"}}
 		r.Spec.ChartRef = ref
-		r.Status.LastAttemptedRevision, r.Status.LastAttemptedRevisionDigest = tried, tried
-		if ref == nil {
+		r.Status.LastAttemptedRevision = tried
+		switch {
+		case ref == nil:
 			r.Status.HelmChart = "oil-system/oil-system-web"
+		case ref.Kind == "OCIRepository":
+			r.Status.LastAttemptedRevision, r.Status.LastAttemptedRevisionDigest = "1.1.0+abc", tried
 		}
-		r.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: status}}
+		r.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: status, Reason: reason}}
 		return r
 	}
 	registry := &helmv2.CrossNamespaceSourceReference{Kind: "OCIRepository", Name: "web"}
@@ -67,13 +71,15 @@ func TestReleasesBehindTheirCharts(t *testing.T) {
 		release helmv2.HelmRelease
 		want    string
 	}{
-		"caught up":              {chart("two", "1.1.0"), release("True", "1.1.0", nil), ""},
-		"chart not looked for":   {chart("one", "1.1.0"), release("True", "1.1.0", nil), "HelmChart oil-system/oil-system-web"},
-		"chart not tried":        {chart("two", "1.2.0"), release("True", "1.1.0", nil), "HelmRelease oil-system/web"},
-		"can't be tried":         {chart("two", "1.2.0"), release("False", "1.1.0", nil), ""},
-		"chart by name":          {chart("two", "1.2.0"), release("True", "1.1.0", named), "HelmRelease oil-system/web"},
-		"of a registry":          {chart("two", "1.1.0"), release("True", "sha256:abc", registry), ""},
-		"of a registry, not yet": {chart("two", "1.1.0"), release("True", "sha256:def", registry), "HelmRelease oil-system/web"},
+		"caught up":              {chart("two", "1.1.0"), release("True", "", "1.1.0", nil), ""},
+		"chart not looked for":   {chart("one", "1.1.0"), release("True", "", "1.1.0", nil), "HelmChart oil-system/oil-system-web"},
+		"chart not tried":        {chart("two", "1.2.0"), release("True", "", "1.1.0", nil), "HelmRelease oil-system/web"},
+		"can't be tried":         {chart("two", "1.2.0"), release("False", "ValuesError", "1.1.0", nil), ""},
+		"failed, and not tried":  {chart("two", "1.2.0"), release("False", "UpgradeFailed", "1.1.0", nil), "HelmRelease oil-system/web"},
+		"chart by name":          {chart("two", "1.2.0"), release("True", "", "1.1.0", named), "HelmRelease oil-system/web"},
+		"of a registry":          {chart("two", "1.1.0"), release("True", "", "sha256:abc", registry), ""},
+		"of a registry by a tag": {chart("two", "1.1.0"), release("True", "", "1.1.0@sha256:abc", registry), ""},
+		"of a registry, not yet": {chart("two", "1.1.0"), release("True", "", "sha256:def", registry), "HelmRelease oil-system/web"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -5,6 +5,7 @@ package local
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
@@ -23,10 +24,11 @@ func (p Picture) retry(ctx context.Context, c client.Client) error {
 		if r.Kind == helmv2.HelmReleaseKind {
 			o, notes[helmv2.ResetRequestAnnotation] = &helmv2.HelmRelease{}, now
 		}
-		if err := c.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: r.Name}, o); err != nil {
-			return client.IgnoreNotFound(err)
+		err := c.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: r.Name}, o)
+		if err == nil {
+			err = annotate(ctx, c, o, notes)
 		}
-		if err := annotate(ctx, c, o, notes); err != nil {
+		if client.IgnoreNotFound(err) != nil {
 			return err
 		}
 	}
@@ -35,18 +37,23 @@ func (p Picture) retry(ctx context.Context, c client.Client) error {
 
 // toRetry is what Flux is to try again before its failure is believed. At first that is
 // what the rights may have been late for, which Flux by itself would try in half a minute;
-// after an edit it is what had failed before it, as a new cluster would try it too.
+// after an edit it is what had failed before it, as a new cluster would try it too, but for
+// what takes long to fail: that is up to Flux, and to changes of its own.
 func (w Watching) toRetry(first, now Picture) Picture {
 	var all Picture
 	for _, r := range now {
 		retry := r.Kind == "Sync" || r.Kind == kustomizev1.KustomizationKind
 		if w.Edited {
 			failedBefore := func(b Row) bool { return b.Key() == r.Key() && b.Health == Failed }
-			retry = (retry || r.Kind == helmv2.HelmReleaseKind) && slices.ContainsFunc(first, failedBefore)
+			retry = (retry || r.Kind == helmv2.HelmReleaseKind) && slices.ContainsFunc(first, failedBefore) && !slow(r)
 		}
 		if retry && r.Health == Failed {
 			all = append(all, r)
 		}
 	}
 	return all
+}
+
+func slow(r Row) bool {
+	return strings.Contains(r.Message, "timeout waiting for") || strings.Contains(r.Message, "context deadline exceeded")
 }

@@ -5,6 +5,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -18,9 +19,21 @@ func TestWhatCIRuns(t *testing.T) {
 			Steps []struct{ Name, Run string }
 		}
 	}
-	var jobs map[string]struct{ Script []string }
+	var jobs map[string]struct {
+		Script    []string
+		Artifacts struct {
+			ExposeAs string `json:"expose_as"`
+		}
+	}
 	parse(t, "action.yml", &action)
 	parse(t, "ci/gitlab.yml", &jobs)
+	// GitLab takes no pipeline with another title.
+	title := regexp.MustCompile(`^(\w[-\w ]*)?$`)
+	for name, job := range jobs {
+		if !title.MatchString(job.Artifacts.ExposeAs) {
+			t.Errorf("job %s: GitLab can't expose artifacts as %q", name, job.Artifacts.ExposeAs)
+		}
+	}
 	s := newShell(t)
 	run := func(script string) {
 		t.Helper()

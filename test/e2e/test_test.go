@@ -409,11 +409,15 @@ func TestStoppedTestsLeaveNothing(t *testing.T) {
 		if now := read(t, "/proc/self/mounts"); now != mounts {
 			t.Errorf("mounts were\n%s\nand are\n%s", mounts, now)
 		}
-		for address := range listening(t) {
-			if !ports[address] {
-				t.Errorf("somebody still listens on %s", address)
+		// One that was begun in the very moment ends a moment later.
+		testkit.Eventually(t, 5*time.Second, "all ports are free", func() error {
+			for address := range listening(t) {
+				if !ports[address] {
+					return errors.New("somebody still listens on " + address)
+				}
 			}
-		}
+			return nil
+		})
 	}
 }
 
