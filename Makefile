@@ -37,7 +37,7 @@ test-unit: ## Run the tests that need no API server
 	go test -short ./...
 
 lint: $(TOOLS)/golangci-lint ## Check style and likely mistakes
-	@test -z "$$(gofmt -l . | tee /dev/stderr)" || { echo "gofmt would change these files"; exit 1; }
+	@files=$$(gofmt -l .); test -z "$$files" || { echo "gofmt would change these files:"; echo "$$files"; exit 1; }
 	@for m in $(MODULES); do echo "== lint $$m"; (cd $$m && $(CURDIR)/$(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
 
 generate: $(TOOLS)/controller-gen ## Write what is generated
