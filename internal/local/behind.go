@@ -24,7 +24,7 @@ func (c *Cluster) Behind(ctx context.Context) string {
 	}
 	revisions := map[string]string{}
 	for _, s := range all {
-		name := s.kind + " " + s.GetNamespace() + "/" + s.GetName()
+		name := keyOf(s.kind, s.GetNamespace(), s.GetName())
 		if s.suspended || !c.world.Serves(s.url) {
 			continue
 		}
@@ -52,11 +52,8 @@ func (c *Cluster) Behind(ctx context.Context) string {
 func behindApplying(all []kustomizev1.Kustomization, revisions map[string]string) string {
 	for i := range all {
 		k := &all[i]
-		ns := k.Spec.SourceRef.Namespace
-		if ns == "" {
-			ns = k.Namespace
-		}
-		revision := revisions[k.Spec.SourceRef.Kind+" "+ns+"/"+k.Spec.SourceRef.Name]
+		ref := k.Spec.SourceRef
+		revision := revisions[keyOf(ref.Kind, cmp.Or(ref.Namespace, k.Namespace), ref.Name)]
 		switch h, message := healthOf(k, k.Status.Conditions); {
 		case h == Progressing && strings.Contains(message, "ependency"):
 			continue // it says what it waits for
@@ -64,7 +61,7 @@ func behindApplying(all []kustomizev1.Kustomization, revisions map[string]string
 			continue // Flux does not count that as having tried
 		}
 		if !k.Spec.Suspend && revision != "" && k.Status.LastAttemptedRevision != revision {
-			return "Kustomization " + k.Namespace + "/" + k.Name
+			return keyOf(kustomizev1.KustomizationKind, k.Namespace, k.Name)
 		}
 	}
 	return ""
@@ -75,13 +72,13 @@ func behindApplying(all []kustomizev1.Kustomization, revisions map[string]string
 func behindCharts(all []sourcev1.HelmChart, revisions map[string]string) string {
 	for i := range all {
 		h := &all[i]
-		revision := revisions[h.Spec.SourceRef.Kind+" "+h.Namespace+"/"+h.Spec.SourceRef.Name]
+		name, revision := keyOf(sourcev1.HelmChartKind, h.Namespace, h.Name), revisions[keyOf(h.Spec.SourceRef.Kind, h.Namespace, h.Spec.SourceRef.Name)]
 		health, _ := healthOf(h, h.Status.Conditions)
 		if !h.Spec.Suspend && revision != "" && (h.Status.ObservedSourceArtifactRevision != revision || health == Progressing) {
-			return "HelmChart " + h.Namespace + "/" + h.Name
+			return name
 		}
 		if h.Status.Artifact != nil {
-			revisions[sourcev1.HelmChartKind+" "+h.Namespace+"/"+h.Name] = h.Status.Artifact.Revision
+			revisions[name] = h.Status.Artifact.Revision
 		}
 	}
 	return ""
@@ -102,7 +99,7 @@ func behindReleases(all []helmv2.HelmRelease, revisions map[string]string) strin
 			last = h.Status.LastAttemptedRevisionDigest
 		}
 		if revision != last && !strings.HasSuffix(revision, "@"+last) && revision != "" {
-			return "HelmRelease " + h.Namespace + "/" + h.Name
+			return keyOf(helmv2.HelmReleaseKind, h.Namespace, h.Name)
 		}
 	}
 	return ""
@@ -116,9 +113,5 @@ func chartOf(h *helmv2.HelmRelease) string {
 	if ref == nil {
 		return sourcev1.HelmChartKind + " " + h.Status.HelmChart
 	}
-	ns := ref.Namespace
-	if ns == "" {
-		ns = h.Namespace
-	}
-	return ref.Kind + " " + ns + "/" + ref.Name
+	return keyOf(ref.Kind, cmp.Or(ref.Namespace, h.Namespace), ref.Name)
 }

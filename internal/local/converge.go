@@ -38,6 +38,8 @@ type Watching struct {
 	Behind func(context.Context) string
 }
 
+func (w Watching) caughtUp(ctx context.Context) bool { return w.Behind == nil || w.Behind(ctx) == "" }
+
 // Convergence is how a cluster got to where it is.
 type Convergence struct {
 	Picture Picture
@@ -88,7 +90,7 @@ func Converge(ctx context.Context, c client.Client, w Watching) (*Convergence, e
 			w.Show(picture)
 			lasting := news.lasting(picture)
 			settled := lasting.Settled()
-			if settled && !retried && time.Since(changed) > patience/3 && (w.Behind == nil || w.Behind(ctx) == "") {
+			if settled && !retried && time.Since(changed) > patience/3 && w.caughtUp(ctx) {
 				retried = true
 				if again := w.toRetry(first, picture); len(again) > 0 {
 					changed = time.Now() // a failure that lasts fails again
@@ -115,7 +117,7 @@ func Converge(ctx context.Context, c client.Client, w Watching) (*Convergence, e
 			}
 			// A picture counts that is taken after everything had caught up: one from before
 			// may be of what was served before.
-			caughtUp = rest && w.Behind != nil && w.Behind(ctx) == ""
+			caughtUp = rest && w.caughtUp(ctx)
 			if caughtUp {
 				continue
 			}

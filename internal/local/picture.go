@@ -171,7 +171,7 @@ type failures map[string]string
 
 func (f failures) note(kind string, o client.Object, conditions []metav1.Condition) {
 	if cond := meta.FindStatusCondition(conditions, "Ready"); cond != nil && cond.Status == metav1.ConditionFalse {
-		f[kind+" "+o.GetNamespace()+"/"+o.GetName()] = cond.Message
+		f[keyOf(kind, o.GetNamespace(), o.GetName())] = cond.Message
 	}
 }
 
@@ -180,16 +180,11 @@ func kustomizationRow(k *kustomizev1.Kustomization, tenant string, failing failu
 	if k.Labels[v1alpha1.ManagedLabel] != "" {
 		r.Kind = "Sync"
 	}
-	r.Health, r.Message = healthOf(k, k.Status.Conditions)
-	switch {
-	case k.Spec.Suspend:
-		r.Health, r.Message = Ready, "suspended"
-		return r
-	case asked(k, k.Status.LastHandledReconcileAt):
-		r.Health, r.Message = Progressing, "to be tried again"
+	if r.untried(k, k.Spec.Suspend, k.Status.LastHandledReconcileAt) {
 		return r
 	}
-	if why := failing[k.Spec.SourceRef.Kind+" "+k.Namespace+"/"+k.Spec.SourceRef.Name]; why != "" {
+	r.Health, r.Message = healthOf(k, k.Status.Conditions)
+	if why := failing[keyOf(k.Spec.SourceRef.Kind, k.Namespace, k.Spec.SourceRef.Name)]; why != "" {
 		// Without a source nothing was tried, so nothing was refused; and what was applied
 		// once is not what is there now.
 		r.Health, r.Message = Failed, "source: "+why
@@ -203,16 +198,25 @@ func releaseRow(h *helmv2.HelmRelease, tenant string) Row {
 	if latest := h.Status.History.Latest(); latest != nil {
 		r.Revision = latest.ChartName + "@" + latest.ChartVersion
 	}
-	switch {
-	case h.Spec.Suspend:
-		r.Health, r.Message = Ready, "suspended"
-		return r
-	case asked(h, h.Status.LastHandledReconcileAt):
-		r.Health, r.Message = Progressing, "to be tried again"
+	if r.untried(h, h.Spec.Suspend, h.Status.LastHandledReconcileAt) {
 		return r
 	}
 	r.Health, r.Message = healthOf(h, h.Status.Conditions)
 	return expecting(h, r)
+}
+
+// untried tells whether what Flux said last of something is not what it would say now, and
+// has the row say why: it is suspended, or to be tried again.
+func (r *Row) untried(o client.Object, suspended bool, handled string) bool {
+	switch {
+	case suspended:
+		r.Health, r.Message = Ready, "suspended"
+	case asked(o, handled):
+		r.Health, r.Message = Progressing, "to be tried again"
+	default:
+		return false
+	}
+	return true
 }
 
 // asked tells whether Flux was asked to look at something and has not come to it.
@@ -296,4 +300,6 @@ func (p Picture) Settled() bool {
 }
 
 // Key tells rows of two pictures apart.
-func (r Row) Key() string { return fmt.Sprintf("%s %s/%s", r.Kind, r.Namespace, r.Name) }
+func (r Row) Key() string { return keyOf(r.Kind, r.Namespace, r.Name) }
+
+func keyOf(kind, namespace, name string) string { return kind + " " + namespace + "/" + name }
